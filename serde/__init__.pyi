@@ -152,11 +152,10 @@ class _Passes(TypedDict, total=False):
     rename_outputs: Mapping[str, str]
     """Other names of outputs by their names, likewise (default {})."""
     cache_length: int | None
-    """Tokens that the caches of a decoder have room for: they are written at a position, which is an
-    input, instead of growing. See :func:serde.relay.transform.fix_cache (default None)."""
+    """Tokens that the caches of a decoder have room for, instead of growing; see
+    :func:serde.relay.transform.fix_cache (default None)."""
     cache_batch: int | None
-    """Texts that a decoder reads at once, instead of any number; one if left out beside cache_length
-    (default None)."""
+    """Texts that a decoder reads at once; one if left out beside cache_length (default None)."""
 
 class _Passes2(TypedDict, total=False):
     simplify: bool

@@ -141,9 +141,9 @@ class OverFixedCaches(WrappedEngine):
     """An engine whose caches have a fixed length, used as one whose caches grow.
 
     Args:
-        engine: It.
-        fixed: The model that it runs.
-        growing: What that was before its caches got a length.
+        engine: It runs `fixed`.
+        fixed: The model whose caches have a length.
+        growing: The same before they did.
     """
 
     def __init__(self, engine: Engine, fixed: RelayModel, growing: RelayModel) -> None:
@@ -151,13 +151,12 @@ class OverFixedCaches(WrappedEngine):
         types = {each.name_hint: input_type(each) for each in growing.inputs()}
         self.inputs = {name: type_.dtype for name, type_ in types.items()}
         self.outputs = growing.meta.outputs
-        self._fixed, self._states = fixed, growing.meta.states
         self._shapes = {each.name_hint: input_type(each).shape for each in fixed.inputs()}
         (self._position,) = self._shapes.keys() - types.keys()
         self._axes = {
-            name: axis
-            for name, type_ in types.items() if name in self._states.values()
-            for axis, dim in enumerate(type_.shape) if isinstance(dim, SymDim)
+            (output, name): axis
+            for output, name in growing.meta.states.items()
+            for axis, dim in enumerate(types[name].shape) if isinstance(dim, SymDim)
         }  # fmt: skip
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
@@ -166,29 +165,30 @@ class OverFixedCaches(WrappedEngine):
         Raises:
             CheckError: The caches have no room for that.
         """
-        first, axis = next(iter(self._axes.items()))
-        past = inputs[first].shape[axis]
+        (_, first), axis = next(iter(self._axes.items()))
+        past, room = inputs[first].shape[axis], self._shapes[first][axis]
         total = past + inputs[TOKENS].shape[1]
-        room = self._shapes[first][axis]
         if not isinstance(room, int) or total > room:
             raise CheckError(f"{self.name}: caches for {room} tokens have no room for {total}")
         own = {**inputs, self._position: np.arange(past, total)}
         given = {name: own[name] for name in self._shapes}
-        for name, where in {**self._axes, MASK: 1}.items():
+        for name, where in {**{x: axis for (_, x), axis in self._axes.items()}, MASK: 1}.items():
             if name in given:
                 ends = [(0, 0)] * given[name].ndim
                 ends[where] = 0, room - given[name].shape[where]
                 given[name] = np.pad(given[name], ends)
-        names = match_names([*self._engine.inputs], [*given])
-        dtypes = self._engine.inputs.items()
-        fitting = {name: given[names[name]].astype(dtype) for name, dtype in dtypes}
+        own_inputs = self._engine.inputs
+        names = match_names([*own_inputs], [*given])
+        fitting = {
+            x: given[names[x]].astype(dtype or given[names[x]].dtype)
+            for x, dtype in own_inputs.items()
+        }
         found = dict(zip(self._engine.outputs, run_engine(self._engine, fitting), strict=True))
-        names = match_names(self._fixed.meta.outputs, [*found])
-        cut = {name: self._axes.get(self._states.get(name, "")) for name in self.outputs}
-        return [
-            found[names[name]] if where is None else found[names[name]].take(range(total), where)
-            for name, where in cut.items()
-        ]
+        names = match_names(self.outputs, [*found])
+        results = {name: found[names[name]] for name in self.outputs}
+        for (name, _), where in self._axes.items():
+            results[name] = results[name].take(range(total), where)
+        return [*results.values()]
 
 
 def compare_as_used(

@@ -45,11 +45,9 @@ class CutOptions:
             of the model, if left out. `name:1` is the second result of a node.
         rename_inputs: Other names of inputs by their names; options of a target use the new ones.
         rename_outputs: Other names of outputs by their names, likewise.
-        cache_length: Tokens that the caches of a decoder have room for: they are written at a
-            position, which is an input, instead of growing. See
+        cache_length: Tokens that the caches of a decoder have room for, instead of growing; see
             :func:`serde.relay.transform.fix_cache`.
-        cache_batch: Texts that a decoder reads at once, instead of any number; one if left out
-            beside `cache_length`.
+        cache_batch: Texts that a decoder reads at once; one if left out beside `cache_length`.
     """
 
     inputs: tuple[str, ...] = ()
@@ -79,12 +77,6 @@ class CutOptions:
     cache_batch: int | None = field(
         default=None, metadata={"help": "Texts that a decoder reads at once, not any number."}
     )
-
-    def __post_init__(self) -> None:
-        for name in ("cache_length", "cache_batch"):
-            given = getattr(self, name)
-            if given is not None and given < 1:
-                raise OptionError(f"{name}: expected 1 or more, found {given}")
 
 
 def cut_out(model: RelayModel, options: CutOptions) -> RelayModel:
@@ -132,7 +124,6 @@ class PrepareOptions(CutOptions):
     allow: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_allowed(self.allow)
 
 

@@ -24,15 +24,9 @@ def generate(
     count: int,
     ends: Collection[int],
 ) -> Array:
-    """Return what :meth:`serde.relax.runnable.Runnable.generate` does.
+    """Return `count` tokens, or fewer if all texts end: see :meth:`Runnable.generate`.
 
-    Args:
-        call: Runs the decoder on inputs by name: arrays, and what it has returned itself.
-        interface: What the decoder takes and gives.
-        ids: The prompts.
-        mask: Zero where they are padded.
-        count: Tokens at most.
-        ends: Tokens that end a text.
+    `call` runs the decoder on inputs by name, arrays or what it has returned itself.
     """
     shapes = {each.name: each.shape or () for each in interface.inputs}
     outputs = [each.name for each in interface.outputs]
@@ -40,6 +34,8 @@ def generate(
     if not states or not {_SCORES, *states.values()} <= {*outputs} or _TOKENS not in shapes:
         raise OptionError(f"generate: expected a decoder with its caches, found {[*shapes]}")
     length, fixed = ids.shape[1], _POSITION in shapes
+    if not ids.size:
+        raise OptionError("generate: expected prompts of one token or more")
     total = length + count
     room = next((x[2] for name, x in shapes.items() if name.endswith(".key")), total)
     if fixed and isinstance(room, int) and room < total:
@@ -47,13 +43,12 @@ def generate(
     width = room if fixed and isinstance(room, int) else total
     mask = np.pad(mask, ((0, 0), (0, width - length)), constant_values=1)
     numbers = np.maximum(np.cumsum(mask, axis=1) - 1, 0)
-    lengths = {shapes[_TOKENS][0]: len(ids)}
-    kept: dict[str, AnyValue] = {
-        each.name: np.zeros(
-            [x if isinstance(x, int) else lengths.get(x, 0) for x in each.shape or ()], each.dtype
-        )
-        for each in interface.inputs if each.name in states
-    }  # fmt: skip
+    kept: dict[str, AnyValue] = {}
+    for each in interface.inputs:
+        if each.name in states:
+            known = {shapes[_TOKENS][0]: len(ids)}
+            lengths = [x if isinstance(x, int) else known.get(x, 0) for x in each.shape or ()]
+            kept[each.name] = np.zeros(lengths, each.dtype)
     step = 1 if shapes[_TOKENS][1] == 1 else length
     ended, first = np.zeros(len(ids), bool), 0
     while ids.shape[1] < total and not ended.all():

@@ -115,7 +115,8 @@ def _plan_enumerated_shapes(
         if len(fitting) == len(listed) and not _is_fixed(type_):
             asked[name] = fitting
     if target.number >= _SEVERAL_ENUMERATED:
-        asked |= _follow_shapes(asked, inputs)
+        for name in [*asked]:
+            asked = {**_shapes_beside(name, asked[name], inputs), **asked}
     elif len(asked) > 1:
         raise OptionError(
             f"enumerated_shapes: of {', '.join(asked)}: before iOS18 only one input may have them"
@@ -123,21 +124,18 @@ def _plan_enumerated_shapes(
     return asked
 
 
-def _follow_shapes(
-    asked: Mapping[str, tuple[tuple[int, ...], ...]], inputs: Mapping[str, TensorType | None]
-) -> dict[str, tuple[tuple[int, ...], ...]]:
-    """Return shapes of further inputs that have lengths of one with a list: Core ML mixes none."""
-    found = {}
-    for name, type_ in inputs.items():
-        for other, shapes in () if name in asked or _is_fixed(type_) else asked.items():
-            given = inputs[other]
-            if type_ is not None and given is not None:
-                values = [{k: min(v) for k, v in _lengths(given, x).items()} for x in shapes]
-                listed = [[substitute(d, each) for d in type_.shape] for each in values]
-                whole = [tuple(d for d in x if isinstance(d, int)) for x in listed]
-                if all(len(each) == type_.rank for each in whole):
-                    found[name] = tuple(whole)
-    return found
+def _shapes_beside(
+    name: str, shapes: Sequence[Sequence[int]], inputs: Mapping[str, TensorType | None]
+) -> dict[str, tuple[AnyValue, ...]]:
+    """Return shapes of further inputs that have the lengths of one with a list of them."""
+    given = inputs[name]
+    values = [{k: min(v) for k, v in _lengths(given, x).items()} for x in shapes if given]
+    own = {x: {*_symbols({x: type_})} for x, type_ in inputs.items() if x != name}
+    beside = [x for x, symbols in own.items() if symbols and symbols <= {*values[0]}]
+    return {
+        x: tuple(tuple(substitute(d, each) for d in type_.shape) for each in values)
+        for x in beside if (type_ := inputs[x]) is not None
+    }  # fmt: skip
 
 
 def _numbers(text: str, separator: str) -> tuple[int, ...]:

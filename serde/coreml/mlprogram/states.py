@@ -18,17 +18,8 @@ from serde.coreml.model import operations
 from serde.coreml.value import Value, set_type
 from serde.coreml.versions import Target
 from serde.errors import OptionError
-from serde.relay.ir import (
-    Dim,
-    IRModule,
-    RelayModel,
-    TensorType,
-    TupleType,
-    UniqueNames,
-    call,
-    tensor_type,
-)
-from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir import Dim, IRModule, RelayModel, TensorType, TupleType, UniqueNames, call
+from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, tensor_type
 from serde.walk.interface import Inner, rewrite_interface
 
 if TYPE_CHECKING:
@@ -66,7 +57,7 @@ def plan_states(
         name: model.meta.extra[f"{name}{FACT}"]
         for name in inputs
         if f"{name}{FACT}" in model.meta.extra
-    } | _caches(model, inputs, outputs, options, report)
+    } | _caches(model, {**outputs, **inputs}, options, report)
     kept = {name: to for name, to in known.items() if to == name or to in outputs}
     caches = {*model.meta.states.values()}
     wide = [x for x in kept if getattr(inputs[x], "dtype", "") != "float16" and x not in caches]
@@ -102,15 +93,11 @@ def _types(model: RelayModel) -> Sequence[AnyValue]:
 
 
 def _caches(
-    model: RelayModel,
-    inputs: Mapping[str, AnyValue],
-    outputs: Mapping[str, AnyValue],
-    options: CoremlExportOptions,
-    report: Report,
+    model: RelayModel, types: Mapping[str, AnyValue], options: CoremlExportOptions, report: Report
 ) -> dict[str, str]:
     """Return the outputs that caches of a decoder become, by input, where they are to be states."""
-    found = {name: to for to, name in model.meta.states.items() if name in inputs}
-    growing = [name for name, to in found.items() if inputs[name] != outputs.get(to)]
+    found = {name: to for to, name in model.meta.states.items() if {name, to} <= {*types}}
+    growing = [name for name, to in found.items() if types[name] != types[to]]
     if growing:
         report.notes.append(
             f"caches grow as inputs and outputs: {', '.join(growing)}; cache_length "

@@ -49,6 +49,8 @@ def test_a_text_ends_behind_an_end(net: Any) -> None:
         == [wanted[: at + 1]] * 2
     )
     assert net.generate([PROMPT] * 2, max_new_tokens=0).shape == (2, 0)
+    with pytest.raises(OptionError, match="prompts of one token or more"):
+        net.generate([[], []], max_new_tokens=1)
 
 
 def test_a_library_of_a_file_generates(tmp_path: Path) -> None:

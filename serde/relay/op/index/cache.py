@@ -7,17 +7,8 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import (
-    Any,
-    Constant,
-    Expr,
-    InRange,
-    TensorType,
-    Values,
-    const,
-    ranges,
-    tensor_type,
-)
+from serde.relay.ir import Any, Constant, Expr, InRange, TensorType, Values, ranges, tensor_type
+from serde.relay.ir.expr import const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
 from serde.relay.lowering.lengths import length_of
