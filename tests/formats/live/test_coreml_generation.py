@@ -83,3 +83,49 @@ def test_a_folder_has_the_package_and_the_tokenizer(tmp_path: Path) -> None:
     assert {each.name for each in (tmp_path / "out").iterdir()} >= {
         "model.mlpackage", "tokenizer.json", "config.json",
     }  # fmt: skip
+
+
+def test_of_an_encoder_and_a_decoder_the_decoder_keeps_states(tmp_path: Path) -> None:
+    save(
+        tmp_path / "in", "T5Config", "AutoModelForSeq2SeqLM", d_model=32, d_kv=16, d_ff=48,
+        num_layers=1, num_heads=2, vocab_size=64, decoder_start_token_id=0, pad_token_id=0,
+        eos_token_id=1,
+    )  # fmt: skip
+    report = serde.convert(
+        tmp_path / "in", tmp_path / "out", target_format="coreml", task="text2text-generation",
+        cache_length=32, minimum_deployment_target="iOS18", check=True, allow={"int64-as-int32"},
+    )  # fmt: skip
+    assert report.verdicts[-1].remark == "16 of 16 tokens equal"
+    kept = {
+        part: [x.name for x in load(tmp_path / "out" / f"{part}.mlpackage").spec.description.state]
+        for part in ("encoder_model", "decoder_model")
+    }
+    assert kept == {
+        "encoder_model": [],
+        "decoder_model": ["past_key_values_0_decoder_key", "past_key_values_0_decoder_value"],
+    }
+
+
+@pytest.mark.parametrize("opset", [17, 24])
+def test_onnx_has_the_same_caches_and_no_config_of_genai(opset: int, tmp_path: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    module = save(tmp_path / "in", "LlamaConfig")
+    report = serde.convert(
+        tmp_path / "in", tmp_path / "out", target_format="onnx", task="text-generation",
+        cache_length=32, opset=opset,
+    )  # fmt: skip
+    assert report.after["TensorScatter" if opset > 23 else "ScatterElements"] == 2
+    assert not (tmp_path / "out" / "genai_config.json").exists()
+    session = runtime.InferenceSession(str(tmp_path / "out" / "model.onnx"))
+    kept = [np.full((1, 1, 32, 16), 5, np.float32)] * 2
+    ids, made = PROMPT, []
+    for _ in range(8):
+        first = len(PROMPT) + len(made) - len(ids)
+        places = np.arange(first, first + len(ids))
+        names = [each.name for each in session.get_inputs()]
+        given = dict(zip(names, [np.array([ids]), places, *kept], strict=True))
+        found, *kept = session.run(None, given)
+        made.append(int(found[0, -1].argmax()))
+        ids = made[-1:]
+    expected = read_by_transformers(module, PROMPT, made)
+    np.testing.assert_array_equal(expected.argmax(-1), made)

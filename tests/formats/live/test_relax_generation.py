@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.checkpoints import save
 from support.decoders import VOCABULARY, decoder, scores
 
 import serde
@@ -68,3 +69,17 @@ def test_what_keeps_nothing_does_not_generate(tmp_path: Path) -> None:
     net = serde.compile(relay.Function([x], relay.negative(x)))
     with pytest.raises(OptionError, match=r"expected a decoder with its caches, found \['x'\]"):
         net.generate(PROMPT, max_new_tokens=1)
+
+
+def test_a_checkpoint_generates_what_transformers_does(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    module = save(tmp_path / "in", "LlamaConfig")
+    net = serde.compile(tmp_path / "in", task="text-generation")
+    prompts = np.array([[5, 9, 30, 11], [0, 0, 8, 41]])
+    mask = (prompts > 0).astype(np.int64)
+    expected = module.generate(
+        torch.tensor(prompts), attention_mask=torch.tensor(mask), do_sample=False,
+        max_new_tokens=8, min_new_tokens=8, eos_token_id=63,
+    )  # fmt: skip
+    made = net.generate(prompts, attention_mask=mask, max_new_tokens=8)
+    assert made.tolist() == expected[:, 4:].tolist()
