@@ -177,12 +177,9 @@ class OverFixedCaches(WrappedEngine):
                 ends = [(0, 0)] * given[name].ndim
                 ends[where] = 0, room - given[name].shape[where]
                 given[name] = np.pad(given[name], ends)
-        own_inputs = self._engine.inputs
-        names = match_names([*own_inputs], [*given])
-        fitting = {
-            x: given[names[x]].astype(dtype or given[names[x]].dtype)
-            for x, dtype in own_inputs.items()
-        }
+        names = match_names([*self._engine.inputs], [*given])
+        dtypes = self._engine.inputs.items()
+        fitting = {x: np.asarray(given[names[x]], dtype or None) for x, dtype in dtypes}
         found = dict(zip(self._engine.outputs, run_engine(self._engine, fitting), strict=True))
         names = match_names(self.outputs, [*found])
         results = {name: found[names[name]] for name in self.outputs}

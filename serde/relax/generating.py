@@ -36,6 +36,8 @@ def generate(
     length, fixed = ids.shape[1], _POSITION in shapes
     if not ids.size:
         raise OptionError("generate: expected prompts of one token or more")
+    if "attention_mask" not in shapes and not mask.all():
+        raise OptionError("generate: the decoder reads one text at once, which is not padded")
     total = length + count
     room = next((x[2] for name, x in shapes.items() if name.endswith(".key")), total)
     if fixed and isinstance(room, int) and room < total:

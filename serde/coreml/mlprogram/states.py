@@ -20,6 +20,7 @@ from serde.coreml.versions import Target
 from serde.errors import OptionError
 from serde.relay.ir import Dim, IRModule, RelayModel, TensorType, TupleType, UniqueNames, call
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, tensor_type
+from serde.relay.ir.shapes import is_float
 from serde.walk.interface import Inner, rewrite_interface
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def plan_states(
     inputs = {each.name_hint: each.type for each in model.inputs()}
     outputs = dict(zip(model.meta.outputs, _types(model), strict=False))
     asked = options.states
-    if asked and target.number < SINCE:
+    if (asked or options.cache == "states") and target.number < SINCE:
         raise OptionError(f"states: {target.name} has none, iOS{SINCE} has")
     known = {
         name: model.meta.extra[f"{name}{FACT}"]
@@ -98,11 +99,13 @@ def _caches(
     """Return the outputs that caches of a decoder become, by input, where they are to be states."""
     found = {name: to for to, name in model.meta.states.items() if {name, to} <= {*types}}
     growing = [name for name, to in found.items() if types[name] != types[to]]
-    if growing:
-        report.notes.append(
-            f"caches grow as inputs and outputs: {', '.join(growing)}; cache_length "
-            f"(--cache-length) gives them a fixed length, and states from iOS{SINCE} on"
-        )
+    told = (
+        f"caches grow as inputs and outputs: {', '.join(growing)}; cache_length (--cache-length) "
+        f"gives them a fixed length, and states from iOS{SINCE} on"
+    )
+    if growing and options.cache == "states":
+        raise OptionError(told)
+    report.notes += [told] if growing else []
     narrow = options.cache == "states" or options.computes_float16
     return {} if growing or options.cache == "inputs" or not narrow else found
 
@@ -113,7 +116,7 @@ def _check_type(name: str, before: AnyValue, after: AnyValue, *, any_float: bool
         raise OptionError(
             f"states: {name} is {before!r} and becomes {after!r}: expected one fixed shape"
         )
-    if before.dtype != "float16" and not any_float:
+    if before.dtype != "float16" and not (any_float and is_float(before.dtype)):
         raise OptionError(f"states: {name} is {before.dtype}; the states of Core ML are float16")
 
 

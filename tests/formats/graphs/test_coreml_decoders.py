@@ -17,7 +17,7 @@ import serde
 from serde.core import Report
 from serde.coreml.model import operations
 from serde.coreml.reader import load
-from serde.errors import CheckError
+from serde.errors import CheckError, OptionError
 
 tools()
 
@@ -178,3 +178,17 @@ def test_caches_that_grow_are_told_of(tmp_path: Path) -> None:
         allow={"int64-as-int32"},
     )  # fmt: skip
     assert any("cache_length (--cache-length) gives them a fixed length" in x for x in report.notes)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"cache_length": None}, "cache_length .--cache-length. gives them a fixed length"),
+        ({"minimum_deployment_target": "iOS17"}, "states: iOS17 has none, iOS18 has"),
+    ],
+)
+def test_states_that_cannot_be_are_refused(
+    asked: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(OptionError, match=message):
+        serde.convert(decoder(), tmp_path / "net.mlpackage", cache="states", **{**FIXED, **asked})

@@ -58,6 +58,8 @@ def test_a_library_of_a_file_generates(tmp_path: Path) -> None:
     serde.compile(decoder(), cache_length=32).save(tmp_path / "net.so")
     net = serde.Runnable.load(tmp_path / "net.so")
     assert net.generate(PROMPT, max_new_tokens=COUNT).tolist() == [expected(PROMPT)]
+    with pytest.raises(OptionError, match="one text at once, which is not padded"):
+        net.generate(PROMPT, max_new_tokens=1, attention_mask=[0, *[1] * 6])
     with pytest.raises(OptionError, match="caches for 32 tokens have no room for 37"):
         net.generate(PROMPT, max_new_tokens=30)
 
