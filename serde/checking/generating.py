@@ -138,13 +138,7 @@ class Prompts:
 
 
 class OverFixedCaches(WrappedEngine):
-    """An engine whose caches have a fixed length, used as one whose caches grow.
-
-    Args:
-        engine: It runs `fixed`.
-        fixed: The model whose caches have a length.
-        growing: The same before they did.
-    """
+    """An engine whose caches have a `fixed` length, used as one of the model while they grew."""
 
     def __init__(self, engine: Engine, fixed: RelayModel, growing: RelayModel) -> None:
         super().__init__(engine)
@@ -160,11 +154,7 @@ class OverFixedCaches(WrappedEngine):
         }  # fmt: skip
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
-        """Return the outputs, caches as long as those that are given and what is new.
-
-        Raises:
-            CheckError: The caches have no room for that.
-        """
+        """Return the outputs, caches as long as those that are given and what is new."""
         (_, first), axis = next(iter(self._axes.items()))
         past, room = inputs[first].shape[axis], self._shapes[first][axis]
         total = past + inputs[TOKENS].shape[1]

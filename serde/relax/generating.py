@@ -7,6 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.bridge.summary import TensorSummary
 from serde.core import Array
 from serde.errors import OptionError
 from serde.relax.interface import Interface
@@ -39,18 +40,15 @@ def generate(
     if "attention_mask" not in shapes and not mask.all():
         raise OptionError("generate: the decoder reads one text at once, which is not padded")
     total = length + count
-    room = next((x[2] for name, x in shapes.items() if name.endswith(".key")), total)
-    if fixed and isinstance(room, int) and room < total:
+    room = (
+        int(next(x[2] for name, x in shapes.items() if name.endswith(".key"))) if fixed else total
+    )
+    if room < total:
         raise OptionError(f"generate: caches for {room} tokens have no room for {total}")
-    width = room if fixed and isinstance(room, int) else total
-    mask = np.pad(mask, ((0, 0), (0, width - length)), constant_values=1)
+    mask = np.pad(mask, ((0, 0), (0, room - length)), constant_values=1)
     numbers = np.maximum(np.cumsum(mask, axis=1) - 1, 0)
-    kept: dict[str, AnyValue] = {}
-    for each in interface.inputs:
-        if each.name in states:
-            known = {shapes[_TOKENS][0]: len(ids)}
-            lengths = [x if isinstance(x, int) else known.get(x, 0) for x in each.shape or ()]
-            kept[each.name] = np.zeros(lengths, each.dtype)
+    own = [each for each in interface.inputs if each.name in states]
+    kept: dict[str, AnyValue] = {x.name: _empty(x, shapes[_TOKENS][0], len(ids)) for x in own}
     step = 1 if shapes[_TOKENS][1] == 1 else length
     ended, first = np.zeros(len(ids), bool), 0
     while ids.shape[1] < total and not ended.all():
@@ -61,8 +59,8 @@ def generate(
             "position_ids": numbers[:, first:last],
             _POSITION: np.arange(first, last),
         }
-        own = {name: x for name, x in given.items() if name in shapes}
-        found = dict(zip(outputs, call({**own, **kept}), strict=True))
+        asked = {name: x for name, x in given.items() if name in shapes}
+        found = dict(zip(outputs, call({**asked, **kept}), strict=True))
         kept, first = {name: found[output] for name, output in states.items()}, last
         if first == ids.shape[1]:
             best = found[_SCORES].numpy()[:, -1].argmax(-1)
@@ -70,3 +68,9 @@ def generate(
             ended |= np.isin(best, [*ends])
             ids = np.concatenate([ids, best[:, None]], axis=1)
     return ids[:, length:]
+
+
+def _empty(tensor: TensorSummary, batch: int | str, count: int) -> Array:
+    """Return a cache of no length for some texts."""
+    lengths = [x if isinstance(x, int) else count * (x == batch) for x in tensor.shape or ()]
+    return np.zeros(lengths, tensor.dtype)

@@ -122,7 +122,9 @@ def test_no_input_is_fixed_beside_flexible_ones(asked: dict[str, Any], tmp_path:
         assert [(each.lowerBound, each.upperBound) for each in ranges] == [(1, LENGTH)]
 
 
-@pytest.mark.parametrize("asked", [{"int8": "weights"}, {"int4": True}], ids=str)
+@pytest.mark.parametrize(
+    "asked", [pytest.param({"int8": "weights"}, marks=pytest.mark.wide), {"int4": True}], ids=str
+)
 def test_small_weights_leave_states_as_they_are(
     asked: dict[str, Any], package: Any, tmp_path: Path
 ) -> None:

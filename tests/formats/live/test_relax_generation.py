@@ -15,6 +15,8 @@ from serde.errors import OptionError
 
 pytest.importorskip("tvm")
 
+pytestmark = pytest.mark.wide
+
 PROMPT = np.random.default_rng(4).integers(0, VOCABULARY, 7).tolist()
 COUNT = 9
 
