@@ -246,8 +246,7 @@ def judge_generation(
 
 def _verdict(expected: Array, found: Array, chosen: Array, narrow: bool) -> OutputVerdict:
     dtypes = dtype_name(expected.dtype), dtype_name(found.dtype)
-    wide = not narrow and {*dtypes} <= {"float32", "float64"}
-    near = _NEAR if wide else _NEAR_NARROW
+    near = _NEAR_NARROW if narrow or not {*dtypes} <= {"float32", "float64"} else _NEAR
     atol = near * deviation(expected)
     apart = float(difference(expected, found).max())
     exact = expected.astype(np.float64)

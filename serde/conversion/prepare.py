@@ -71,8 +71,7 @@ class CutOptions:
         },
     )
     cache_length: int | None = field(
-        default=None,
-        metadata={"help": "Tokens that the caches of a decoder have room for, instead of growing."},
+        default=None, metadata={"help": "Tokens that caches of a decoder hold, not growing ones."}
     )
     cache_batch: int | None = field(
         default=None, metadata={"help": "Texts that a decoder reads at once, not any number."}

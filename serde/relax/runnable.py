@@ -155,12 +155,9 @@ class Runnable:
     def _results(self, given: Mapping[str, AnyValue]) -> list[AnyValue]:
         """Return the results on the device, for arrays or tensors that are there."""
         machine, device, weights = self._open()
-        framework, values = load(), [given[name] for name in self._types]
+        framework = load()
         try:
-            tensors = [
-                _to_device(framework, each, device) if isinstance(each, np.ndarray) else each
-                for each in values
-            ]
+            tensors = [_to_device(framework, given[name], device) for name in self._types]
             found = machine["main"](*tensors, *weights)
             return list(found) if self.interface.several else [found]
         except Exception as error:
@@ -216,8 +213,10 @@ def _shown(tensor: TensorSummary) -> str:
     return f"Tensor[({', '.join(map(str, tensor.shape or ()))}), {tensor.dtype}]"
 
 
-def _to_device(framework: Framework, data: Array, device: AnyValue) -> AnyValue:
+def _to_device(framework: Framework, data: AnyValue, device: AnyValue) -> AnyValue:
     """Return an array as a tensor of a device; that of the processor shares its memory."""
+    if not isinstance(data, np.ndarray):  # It is there already.
+        return data
     tensor = share(framework, data.astype(data.dtype.newbyteorder("="), copy=False))
     if str(device).startswith("cpu"):
         return tensor

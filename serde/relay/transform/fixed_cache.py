@@ -21,11 +21,7 @@ from serde.relay.transform.positions import Positions, read_mask, read_positions
 
 __all__ = ["fix_cache", "with_batch"]
 
-_POSITION: Final = "cache_position"
-"""What the input is called that says where the new rows go, each behind the one before."""
-
-_MASK: Final = "attention_mask"
-_NUMBERS: Final = "position_ids"
+_MASK, _NUMBERS, _POSITION = "attention_mask", "position_ids", "cache_position"
 
 _LOW: Final = -1e4
 """A number that hides a key, where it is added to the product with a query, is at most that."""
@@ -38,10 +34,9 @@ _KEEPS: Final = ("broadcast_to", "cast", "expand_dims", "reshape", "serde.gather
 def fix_cache(model: RelayModel, length: int | None, batch: int | None = None) -> RelayModel:
     """Return a model whose caches have room for `length` tokens and are told where the next go.
 
-    What was concatenated behind a cache is written into it, in the rows that the new input
-    ``cache_position`` counts, one for each token. Rows behind these are hidden by the mask, by
-    which no query sees a later key. Of one text, neither a mask nor the numbers of its tokens are
-    asked for.
+    What was concatenated behind a cache is written into the rows that the new input
+    ``cache_position`` counts, one for each token. Rows behind these are hidden, as no query sees a
+    later key. Of one text, neither a mask nor the numbers of its tokens are asked for.
 
     Args:
         model: A decoder that takes caches and returns them longer.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,19 @@ import pytest
 from support.coreml_decoders import Decoder, load_by_coremltools
 from support.coreml_models import tools
 from support.decoders import LAYERS, VOCABULARY, decoder, scores
+from support.mil_executor import load as load_program
 
 import serde
-from serde.core import Report
+import serde.relay as relay
+from serde.core import ArrayWeight, Report
 from serde.coreml.model import operations
 from serde.coreml.reader import load
 from serde.errors import CheckError, OptionError
+from serde.relay.ir.expr import Function, Var
+from serde.relay.ir.infer import infer_function
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType
 
 tools()
 
@@ -194,3 +202,26 @@ def test_states_that_cannot_be_are_refused(
 ) -> None:
     with pytest.raises(OptionError, match=message):
         serde.convert(decoder(), tmp_path / "net.mlpackage", cache="states", **{**FIXED, **asked})
+
+
+def test_angles_of_far_tokens_are_exact_in_float16(tmp_path: Path) -> None:
+    """Float16 has not all whole numbers beyond 2048; an angle of 1000 is half a radian off."""
+    places = Var("places", TensorType((6,), "int64"))
+    x = Var("x", TensorType((6, 4), "float32"))
+    factors = Var("factors", TensorType((4,), "float32"))
+    angles = relay.expand_dims(relay.cast(places, "float32"), axis=1) * factors
+    body = relay.cos(angles) * x + relay.sin(angles)
+    values = np.array([1, 0.3, 0.05, 0.001], np.float32)
+    model = RelayModel(
+        IRModule({"main": infer_function(Function([places, x, factors], body))}),
+        {"factors": ArrayWeight(values)},
+        ModelMeta(("places", "x"), ("y",)),
+    )
+    path = tmp_path / "net.mlpackage"
+    serde.convert(model, tmp_path / "net.onnx")
+    serde.convert(tmp_path / "net.onnx", path, minimum_deployment_target="iOS18")
+    far, given = np.array([0, 7, 600, 2049, 4095, 9999]), np.ones((6, 4), np.float32)
+    with ExitStack() as stack:
+        (found,) = load_program(path, stack).run({"places": far.astype(np.int32), "x": given})
+    exact = far[:, None] * values.astype(np.float64)
+    np.testing.assert_allclose(found, np.cos(exact) + np.sin(exact), atol=2e-3)
