@@ -38,7 +38,10 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param("Gemma2Config", {"sliding_window": 4, "head_dim": 16}, marks=pytest.mark.wide),
         pytest.param("MixtralConfig", EXPERTS, marks=pytest.mark.wide),
         pytest.param("OPTConfig", {"word_embed_proj_dim": 32}, marks=pytest.mark.wide),
-        ("Lfm2Config", {"num_hidden_layers": 2, "layer_types": ["conv", "full_attention"]}),
+        pytest.param(
+            "Lfm2Config", {"num_hidden_layers": 2, "layer_types": ["conv", "full_attention"]},
+            marks=pytest.mark.wide,
+        ),
     ],
 )  # fmt: skip
 def test_it_generates_what_transformers_does(
