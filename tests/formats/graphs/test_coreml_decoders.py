@@ -131,12 +131,20 @@ def test_no_input_is_fixed_beside_flexible_ones(asked: dict[str, Any], tmp_path:
 
 
 @pytest.mark.parametrize(
-    "asked", [pytest.param({"int8": "weights"}, marks=pytest.mark.wide), {"int4": True}], ids=str
+    "asked",
+    [
+        pytest.param({"int8": "weights"}, marks=pytest.mark.wide),
+        pytest.param({"palettize": 4}, marks=pytest.mark.wide),
+        {"int4": True},
+    ],
+    ids=str,
 )
 def test_small_weights_leave_states_as_they_are(
     asked: dict[str, Any], package: Any, tmp_path: Path
 ) -> None:
     """Programs with weights of 4 bits and states, called again and again (coremltools #2716)."""
+    if "palettize" in asked:
+        pytest.importorskip("sklearn")
     path, plain = package(**asked), tmp_path / "plain.mlpackage"
     description = load(path).spec.description
     assert [x.name for x in description.state] == [
