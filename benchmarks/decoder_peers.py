@@ -10,13 +10,15 @@ families with random weights (hidden size 512, 4 layers, 8192 tokens), has each 
 in a process of its own, and measures that: CPU seconds and the peak of its memory. Then all graphs
 take the same steps behind a cache of 128 tokens in one process, in turn, one thread each: the
 median of their CPU time, and how far the logits of a batch of two, one of them padded on the left,
-are from those of PyTorch, in their spreads. ``page`` writes the table of docs/generate.md.
+are from those of PyTorch, in their spreads. ``page`` writes the table of docs/generate.md. Beside
+ONNX Runtime, what ``serde.compile`` makes of the checkpoint is run by TVM.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -52,6 +54,7 @@ SIZES = {
 }  # fmt: skip
 TOOLS = {
     "serde": "serde", "serde-runtime": "serde, `--runtime onnxruntime`",
+    "serde-tvm": "serde, compiled by TVM",
     "exporters": "transformers.exporters", "optimum": "optimum-onnx", "genai": "GenAI's builder",
 }  # fmt: skip
 PAST, STEPS = 128, 40
@@ -108,6 +111,24 @@ def feeds(session: Any, arrays: Mapping[str, Any], batch: int) -> dict[str, Any]
     return given
 
 
+class Compiled:
+    """A library of TVM's, asked as a session of ONNX Runtime is."""
+
+    def __init__(self, path: Path) -> None:
+        import serde
+
+        self._net = serde.Runnable.load(path)
+
+    def get_inputs(self) -> Sequence[Any]:
+        """Return the inputs, which have names."""
+        return self._net.interface.inputs
+
+    def run(self, names: Sequence[str] | None, given: Mapping[str, Any]) -> list[Any]:
+        """Return outputs by name, or all."""
+        found = dict(zip(self._net.outputs, self._net.run(given), strict=True))
+        return [found[name] for name in names or found]
+
+
 def step(source: Path, targets: Mapping[str, Path]) -> dict[str, Any]:
     """Return CPU seconds of a step, distance of its logits, and nodes, of each tool."""
     import onnx
@@ -120,11 +141,15 @@ def step(source: Path, targets: Mapping[str, Path]) -> dict[str, Any]:
     found: dict[str, dict[str, Any]] = {}
     sessions = {}
     for tool, folder in targets.items():
-        path = next(p for n in ("model", "decode") if (p := folder / f"{n}.onnx").exists())
-        nodes = len(onnx.load(path, load_external_data=False).graph.node)
-        found[tool] = {"nodes": nodes, "taken": []}
+        files = [folder / name for name in ("net.so", "model.onnx", "decode.onnx")]
+        path = next(each for each in files if each.exists())
+        is_library = path.suffix == ".so"
+        proto = None if is_library else onnx.load(path, load_external_data=False)
+        found[tool] = {"nodes": "" if proto is None else len(proto.graph.node), "taken": []}
         try:
-            session = onnxruntime.InferenceSession(path, options)
+            session: Any = (
+                Compiled(path) if is_library else onnxruntime.InferenceSession(path, options)
+            )
             logits = session.run(["logits"], feeds(session, arrays, 2))[0][:, -1]
             wanted = arrays["logits"][:, -1]
             distance = np.abs(logits - wanted).max(-1) / wanted.std()
@@ -159,8 +184,8 @@ def run(families: Sequence[str]) -> None:
             subprocess.run([*own, "make", family, source], check=True)
             serde = [*own, "serde", source]
             commands = {"serde": [*serde, out / "serde"],
-                        "serde-runtime": [*serde, out / "serde-runtime",
-                                          "onnxruntime"]}  # fmt: skip
+                        "serde-runtime": [*serde, out / "serde-runtime", "onnxruntime"],
+                        "serde-tvm": [*serde, out / "serde-tvm", "tvm"]}  # fmt: skip
             for peer in scripts():
                 if peer.python.exists():
                     name = peer.path.stem
@@ -172,7 +197,8 @@ def run(families: Sequence[str]) -> None:
                     {"fault": fault} if fault else {"cpu": taken[0][0], "peak": taken[0][1]}
                 )
             done = [out / tool for tool, row in rows.items() if not row.get("fault")]
-            text = subprocess.run([*own, "step", source, *done], check=True, capture_output=True)
+            text = subprocess.run([*own, "step", source, *done], check=True, capture_output=True,
+                                  env={**os.environ, "TVM_NUM_THREADS": "1"})  # fmt: skip
             for tool, row in json.loads(text.stdout.splitlines()[-1]).items():
                 rows[tool] |= row
             figures[family] = rows
@@ -218,9 +244,15 @@ def main() -> None:
         import serde
 
         runtime: Any = sys.argv[4] if len(sys.argv) > 4 else "any"
+        if runtime == "tvm":
+            Path(sys.argv[3]).mkdir()
+            net = serde.compile(sys.argv[2], task="text-generation")
+            net.save(Path(sys.argv[3], "net.so"))
+            return
         serde.convert(sys.argv[2], sys.argv[3], target_format="onnx", runtime=runtime,
                       task="text-generation")  # fmt: skip
     elif sys.argv[1:2] == ["step"]:
+        sys.path.insert(0, str(ROOT))
         source, *targets = map(Path, sys.argv[2:])
         print(json.dumps(step(source, {each.name: each for each in targets})))
     else:

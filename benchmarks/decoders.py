@@ -4,6 +4,9 @@ Each is saved as Hugging Face does, converted by ``serde convert``, and run by O
 logits and tokens transformers' own ``generate`` judges::
 
     python benchmarks/decoders.py [FAMILY...] [--steps 64] [--opset 17] [--runtime any]
+    python benchmarks/decoders.py --to coreml --steps 32 [--precision float32]
+
+Core ML packages with caches of a fixed length are run by the executor of the tests instead.
 
 It prints a line a family: right (the greatest distance in spreads of the logits), refused with
 the reason, or wrong.
@@ -320,14 +323,28 @@ def judge_once(judge: Judge) -> None:
             judge.compare(each.name, getattr(expected, each.name), found, rows)
 
 
+def judge_package(judge: Judge, path: Path) -> None:
+    """Greedy tokens and scores behind a prompt that is read in pieces, by the executor of MIL."""
+    from support.coreml_decoders import Decoder, load_by_coremltools, read_by_transformers
+
+    load_by_coremltools(path)
+    prompt = np.random.default_rng(0).integers(4, 256, 9).tolist()
+    net = Decoder(path)
+    made, found = net.generate(prompt, judge.steps, net.most)
+    expected = read_by_transformers(judge.module, prompt, made)
+    judge.worst = float(np.abs(expected - found).max() / expected.std())
+    judge.tokens("one text", expected.argmax(-1), made)
+
+
 def run(name: str, steps: int, **how: Any) -> dict[str, Any]:
     """Return what became of a family, converted with options."""
     with tempfile.TemporaryDirectory() as directory:
         source, target = Path(directory, "in"), Path(directory, "out")
         module, task = make(name, source)
         start = time.process_time()
+        to = how.pop("target_format")
         try:
-            report = serde.convert(source, target, target_format="onnx", task=task, **how)
+            report = serde.convert(source, target, target_format=to, task=task, **how)
         except serde.SerdeError as error:
             return {"family": name, "result": "refused", "why": f"{error}"}
         except Exception as error:
@@ -339,7 +356,9 @@ def run(name: str, steps: int, **how: Any) -> dict[str, Any]:
         if os.environ.get("KEEP"):
             shutil.copytree(target, Path(os.environ["KEEP"], name), dirs_exist_ok=True)
             shutil.copytree(source, Path(os.environ["KEEP"], name, "in"), dirs_exist_ok=True)
-        if task == GENERATES:
+        if to == "coreml":
+            judge_package(judge, target / "model.mlpackage")
+        elif task == GENERATES:
             judge_decoder(judge)
         elif (target / "decoder_model.onnx").exists():
             judge_paired(judge, task)
@@ -359,11 +378,21 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=64)
     parser.add_argument("--opset", type=int, default=17)
     parser.add_argument("--runtime", default="any", choices=("any", "onnxruntime"))
+    parser.add_argument("--to", default="onnx", choices=("onnx", "coreml"))
+    parser.add_argument("--precision", default="float16", choices=("float16", "float32"))
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     found = []
-    for name in options.families or FAMILIES:
-        found.append(run(name, options.steps, opset=options.opset, runtime=options.runtime))
+    how: dict[str, Any] = {"opset": options.opset, "runtime": options.runtime}
+    families = options.families or [*FAMILIES]
+    if options.to == "coreml":
+        how = {
+            "cache_length": 16 + options.steps, "minimum_deployment_target": "iOS18",
+            "compute_precision": options.precision, "allow": {"int64-as-int32"},
+        }  # fmt: skip
+        families = [x for x in families if FAMILIES[x][0] == GENERATES and x != "Mamba"]
+    for name in families:
+        found.append(run(name, options.steps, target_format=options.to, **how))
         each = found[-1]
         distance = f"{each['worst']:.1e}" if "worst" in each else ""
         figures = f"{distance:>8} {each.get('seconds', ''):>6} {each.get('nodes') or '':>6}"

@@ -154,6 +154,11 @@ class _Passes(TypedDict, total=False):
     states: Mapping[str, str]
     """Inputs that the next call is given, with the outputs that become them. Core ML, whose option
     it is too, keeps them as its own states from iOS18 on (default {})."""
+    cache_length: int | None
+    """Tokens that the caches of a decoder have room for, instead of growing; see
+    :func:serde.relay.transform.fix_cache (default None)."""
+    cache_batch: int | None
+    """Texts that a decoder reads at once; one if left out beside cache_length (default None)."""
 
 class _Passes2(TypedDict, total=False):
     simplify: bool
@@ -296,6 +301,9 @@ class _WritingCoreml(TypedDict, total=False):
     default); 1 to 1024 if left out (default {})."""
     enumerated_shapes: _EnumeratedShapes
     """Shapes that an input may have, by name; the first is the default (default {})."""
+    cache: Literal["states", "inputs"] | None
+    """Whether what a decoder keeps between calls is states or inputs and outputs; if left out,
+    states from iOS18 on where the program computes in float16 (default None)."""
     author: str | None
     """Who made the model (default None)."""
     license: str | None

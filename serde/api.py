@@ -481,7 +481,9 @@ def convert(
             )
 
         def convert_part(path: Path, part: str) -> None:
-            convert(source, path, **{**given, "part": part})
+            # Of several, the last one generates.
+            kept = {} if part == parts.names[-1] else {"cache_length": None, "cache_batch": None}
+            convert(source, path, **{**given, **kept, "part": part})
 
         convert_parts(convert_part, parts, writer, Path(target), source_paths(source), report)
         return report

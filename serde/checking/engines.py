@@ -25,12 +25,12 @@ from serde.relay.ir.model import OpenedLengths, RelayModel
 from serde.relay.ir.types import TensorType
 
 __all__ = [
-    "KEPT", "RememberingEngine", "engine_for_path", "read_native", "read_target", "renamed_engine",
-    "source_engine",
+    "KEPT", "RememberingEngine", "WrappedEngine", "engine_for_path", "read_native", "read_target",
+    "renamed_engine", "source_engine",
 ]  # fmt: skip
 
 
-class _WrappedEngine(Engine):
+class WrappedEngine(Engine):
     """An engine that another does the work of."""
 
     def __init__(self, engine: Engine) -> None:
@@ -55,7 +55,7 @@ class _WrappedEngine(Engine):
         self._engine.close()
 
 
-class RememberingEngine(_WrappedEngine):
+class RememberingEngine(WrappedEngine):
     """An engine that, given the same inputs again, returns the results that it had."""
 
     def __init__(self, engine: Engine) -> None:
@@ -81,7 +81,7 @@ def source_engine(bridge: AnyBridge, native: AnyValue, model: RelayModel) -> Eng
     return engine if opened is None else _OpenedEngine(engine, model, opened)
 
 
-class _FixedEngine(_WrappedEngine):
+class _FixedEngine(WrappedEngine):
     """A source of which some inputs always have the same values."""
 
     def __init__(self, engine: Engine, fixed: Mapping[str, Array]) -> None:
@@ -94,7 +94,7 @@ class _FixedEngine(_WrappedEngine):
         return self._engine.run({**inputs, **self._fixed})
 
 
-class _OpenedEngine(_WrappedEngine):
+class _OpenedEngine(WrappedEngine):
     """A source that may run at its own lengths alone.
 
     The entries of a batch are then given to it one after the other; where that is no way, the
@@ -163,7 +163,7 @@ def renamed_engine(engine: Engine, inputs: Mapping[str, str], outputs: Mapping[s
     return _RenamedEngine(engine, inputs, outputs) if inputs or outputs else engine
 
 
-class _RenamedEngine(_WrappedEngine):
+class _RenamedEngine(WrappedEngine):
     def __init__(
         self, engine: Engine, inputs: Mapping[str, str], outputs: Mapping[str, str]
     ) -> None:

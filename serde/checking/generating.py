@@ -14,15 +14,17 @@ import numpy as np
 
 from serde.checking.data import CheckData
 from serde.checking.distance import cosine, deviation, difference
+from serde.checking.engines import WrappedEngine
 from serde.checking.inputs import random_inputs
 from serde.checking.sizes import input_type, resolve_dims
 from serde.checking.verdict import compare
 from serde.core import Array, OutputVerdict, Report, dtype_name, replace
 from serde.engine.base import Engine, run_engine
 from serde.engine.fitting import match_names
+from serde.errors import CheckError
 from serde.relay.ir import RelayModel, SymDim
 
-__all__ = ["Prompts", "compare_as_used", "generates", "judge_generation"]
+__all__ = ["OverFixedCaches", "Prompts", "compare_as_used", "generates", "judge_generation"]
 
 TOKENS: Final = "input_ids"
 MASK: Final = "attention_mask"
@@ -137,6 +139,47 @@ def _run(model: RelayModel, engine: Engine, inputs: Mapping[str, Array]) -> dict
     return {name: found[other] for name, other in names.items()}
 
 
+class OverFixedCaches(WrappedEngine):
+    """An engine whose caches have a `fixed` length, used as one of the model while they grew."""
+
+    def __init__(self, engine: Engine, fixed: RelayModel, growing: RelayModel) -> None:
+        super().__init__(engine)
+        types = {each.name_hint: input_type(each) for each in growing.inputs()}
+        self.inputs = {name: type_.dtype for name, type_ in types.items()}
+        self.outputs = growing.meta.outputs
+        self._shapes = {each.name_hint: input_type(each).shape for each in fixed.inputs()}
+        (self._position,) = self._shapes.keys() - types.keys()
+        self._axes = {
+            (output, name): axis
+            for output, name in growing.meta.states.items()
+            for axis, dim in enumerate(types[name].shape) if isinstance(dim, SymDim)
+        }  # fmt: skip
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Return the outputs, caches as long as those that are given and what is new."""
+        (_, first), axis = next(iter(self._axes.items()))
+        past, room = inputs[first].shape[axis], self._shapes[first][axis]
+        total = past + inputs[TOKENS].shape[1]
+        if not isinstance(room, int) or total > room:
+            raise CheckError(f"{self.name}: caches for {room} tokens have no room for {total}")
+        own = {**inputs, self._position: np.arange(past, total)}
+        given = {name: own[name] for name in self._shapes}
+        for name, where in {**{x: axis for (_, x), axis in self._axes.items()}, MASK: 1}.items():
+            if name in given:
+                ends = [(0, 0)] * given[name].ndim
+                ends[where] = 0, room - given[name].shape[where]
+                given[name] = np.pad(given[name], ends)
+        names = match_names([*self._engine.inputs], [*given])
+        dtypes = self._engine.inputs.items()
+        fitting = {x: np.asarray(given[names[x]], dtype or None) for x, dtype in dtypes}
+        found = dict(zip(self._engine.outputs, run_engine(self._engine, fitting), strict=True))
+        names = match_names(self.outputs, [*found])
+        results = {name: found[names[name]] for name in self.outputs}
+        for (name, _), where in self._axes.items():
+            results[name] = results[name].take(range(total), where)
+        return [*results.values()]
+
+
 def compare_as_used(
     reference: Engine,
     candidate: Engine,
@@ -165,10 +208,11 @@ def compare_as_used(
     if generating:
         data = Prompts(model, dims).samples(reference)
     failing = compare(reference, candidate, model, report=report, dims=dims, data=data, **options)
+    narrow = bool(options.get("float16"))
     if generating:
-        judge_generation(reference, candidate, model, report, dims)
+        judge_generation(reference, candidate, model, report, dims, narrow=narrow)
     elif data is None and _keeps_states(model):
-        _judge_steps(reference, candidate, model, report, dims, narrow=bool(options.get("float16")))
+        _judge_steps(reference, candidate, model, report, dims, narrow=narrow)
     return failing
 
 
@@ -214,6 +258,8 @@ def judge_generation(
     model: RelayModel,
     report: Report,
     dims: Mapping[str, int] | None = None,
+    *,
+    narrow: bool = False,
 ) -> None:
     """Add a verdict on the scores and tokens of some steps, each from the cache of that before.
 
@@ -223,6 +269,7 @@ def judge_generation(
         model: The source as Relay.
         report: Gets the verdict.
         dims: Lengths of further dimensions.
+        narrow: Whether the target was asked to compute in float16.
     """
     prompts = Prompts(model, dims)
     first = inputs = prompts.prompt(3, "left")
@@ -234,7 +281,7 @@ def judge_generation(
         inputs = prompts.step(inputs, outputs, tokens[-1])
     chosen, found = np.concatenate(tokens, axis=1), np.stack(scores, axis=1)
     expected = prompts.scores(reference, first, chosen)
-    report.verdicts.append(_verdict(expected, found, chosen))
+    report.verdicts.append(_verdict(expected, found, chosen, narrow))
 
 
 def _agreement(name: str, expected: Array, found: Array, *, narrow: bool = False) -> OutputVerdict:
@@ -251,8 +298,9 @@ def _agreement(name: str, expected: Array, found: Array, *, narrow: bool = False
     )  # fmt: skip
 
 
-def _verdict(expected: Array, found: Array, chosen: Array) -> OutputVerdict:
-    verdict, exact = _agreement(SCORES, expected, found), expected.astype(np.float64)
+def _verdict(expected: Array, found: Array, chosen: Array, narrow: bool) -> OutputVerdict:
+    verdict = _agreement(SCORES, expected, found, narrow=narrow)
+    exact = expected.astype(np.float64)
     # Of two scores that are nearly one, either may win.
     lost = exact.max(-1) - np.take_along_axis(exact, chosen[..., None], -1)[..., 0]
     equal = int((lost <= 2 * verdict.atol).sum())

@@ -11,7 +11,7 @@ from typing import Any as AnyValue, Final
 from serde.bridge.quantizing import QuantizeOptions
 from serde.checking.accuracy import measure_accuracy, require_accuracy
 from serde.checking.data import CheckData
-from serde.checking.engines import engine_for_path
+from serde.checking.generating import Prompts, generates
 from serde.checking.inputs import InputSets
 from serde.checking.tolerance import CheckOptions
 from serde.checking.written import WrittenModel
@@ -149,12 +149,15 @@ class Shrinking:
         with self._report.stage("accuracy"), ExitStack() as running:
             source = running.enter_context(closing(written.open_source()))
             before, after = (
-                running.enter_context(closing(engine_for_path(self._conversion.writer, each)))
+                running.enter_context(closing(written.open_target(each)))
                 for each in (self._float_path, path)
             )
+            data = self._data
+            if data is None and generates(written.compared):
+                data = Prompts(written.compared, self._dims).samples(source)
             sets = InputSets(
-                written.expected, source, before,
-                report=Report(), runs=self._runs, data=self._data,
+                written.compared, source, before,
+                report=Report(), runs=self._runs, data=data,
                 dims={} if self._data is self._calibration is not None else self._dims,
                 float16=written.computes_float16,
             )  # fmt: skip

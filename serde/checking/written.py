@@ -9,7 +9,7 @@ from pathlib import Path
 
 from serde.checking.checks import locate_difference, wide_flag
 from serde.checking.engines import engine_for_path, renamed_engine, source_engine
-from serde.checking.generating import compare_as_used
+from serde.checking.generating import OverFixedCaches, compare_as_used
 from serde.checking.tolerance import CheckOptions
 from serde.checking.verdict import raise_if_differs
 from serde.conversion.steps import Conversion
@@ -17,6 +17,7 @@ from serde.core import Report, dataclass
 from serde.engine.base import Engine
 from serde.engine.interpreter import RelayEngine
 from serde.relay.ir.model import RelayModel
+from serde.relay.transform import rename, with_batch
 
 __all__ = ["WrittenModel"]
 
@@ -37,17 +38,43 @@ class WrittenModel:
         made = self.conversion
         return made.writer.expected(made.part, made.native, made.options)
 
+    @cached_property
+    def growing(self) -> RelayModel | None:
+        """What was wanted before its caches got a fixed length; None if they did not."""
+        made = self.conversion
+        if made.passes.cache_length is None:
+            return None
+        known = {*made.chosen.meta.inputs}
+        inputs = {old: new for old, new in made.passes.rename_inputs.items() if old in known}
+        model = with_batch(made.chosen, made.passes.cache_batch or 1)
+        return rename(model, inputs, made.passes.rename_outputs)
+
+    @property
+    def compared(self) -> RelayModel:
+        """The model for whose inputs source and target are run."""
+        return self.growing or self.expected
+
+    def open_target(self, path: Path) -> Engine:
+        """Return what runs the target at a path, caches that are given as long as the source's."""
+        engine = engine_for_path(self.conversion.writer, path)
+        if self.growing is None:
+            return engine
+        return OverFixedCaches(engine, self.conversion.part, self.growing)
+
     def open_source(self) -> Engine:
         """Return what runs the source: its own engine, or the interpreter where it is changed."""
         made = self.conversion
-        if self.expected.mod is not made.part.mod or not made.is_whole:
-            return RelayEngine(self.expected)
+        changed = self.growing is None and self.expected.mod is not made.part.mod
+        if changed or not made.is_whole:
+            return RelayEngine(self.compared)
         own_names = source_engine(made.reader, made.loaded, made.model)
         return renamed_engine(own_names, made.passes.rename_inputs, made.passes.rename_outputs)
 
     @cached_property
     def outputs(self) -> Sequence[str]:
         """Names of the outputs in the target, in the source's order."""
+        if self.growing is not None:
+            return self.growing.meta.outputs
         return self.conversion.writer.names(self.conversion.native).outputs
 
     @property
@@ -74,11 +101,11 @@ class WrittenModel:
         with report.stage("check"), ExitStack() as running:
             failing = compare_as_used(
                 running.enter_context(closing(self.open_source())),
-                running.enter_context(closing(engine_for_path(writer, path))), self.expected,
+                running.enter_context(closing(self.open_target(path))), self.compared,
                 runs=wanted.runs, tolerance=wanted.tolerance, dims=wanted.dims, data=wanted.data,
                 float16=self.computes_float16, yardstick=wanted.yardstick, recorded=self.outputs,
                 wide_flag=wide_flag(None if made.passes.float16 else made.options), report=report,
             )  # fmt: skip
-        if wanted.yardstick and failing is not None:
+        if wanted.yardstick and failing is not None and self.growing is None:
             locate_difference(report, self.expected, writer, path, failing, self.outputs)
         raise_if_differs(report, target, "the source")

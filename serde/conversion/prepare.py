@@ -13,7 +13,7 @@ from serde.relay import transform
 from serde.relay.ir import Expr, RefCreate, RefRead, RefWrite, RelayModel, TupleType, all_nodes
 from serde.walk.holes import why_without_value
 
-__all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_inputs_and_outputs"]
+__all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "with_wanted_ends"]
 
 
 def _parse_names(flag: str) -> Callable[[Iterable[str]], dict[str, str]]:
@@ -48,6 +48,9 @@ class CutOptions:
         rename_outputs: Other names of outputs by their names, likewise.
         states: Inputs that the next call is given, with the outputs that become them. Core ML,
             whose option it is too, keeps them as its own states from iOS18 on.
+        cache_length: Tokens that the caches of a decoder have room for, instead of growing; see
+            :func:`serde.relay.transform.fix_cache`.
+        cache_batch: Texts that a decoder reads at once; one if left out beside `cache_length`.
     """
 
     inputs: tuple[str, ...] = ()
@@ -80,6 +83,12 @@ class CutOptions:
             "Core ML, from iOS18 on, its states.",
         },
     )
+    cache_length: int | None = field(
+        default=None, metadata={"help": "Tokens that caches of a decoder hold, not growing ones."}
+    )
+    cache_batch: int | None = field(
+        default=None, metadata={"help": "Texts that a decoder reads at once, not any number."}
+    )
 
 
 def cut_out(model: RelayModel, options: CutOptions) -> RelayModel:
@@ -91,15 +100,23 @@ def cut_out(model: RelayModel, options: CutOptions) -> RelayModel:
     return transform.cut(model, options.inputs, options.outputs)
 
 
-def rename_inputs_and_outputs(model: RelayModel, options: CutOptions) -> RelayModel:
-    """Return a model with the names that are asked for; the model itself if none are.
+def with_wanted_ends(model: RelayModel, options: CutOptions) -> RelayModel:
+    """Return a model with the caches and names that are asked for; the model itself if none are.
 
     Raises:
-        OptionError: A name is unknown, or a new one taken.
+        OptionError: A name is unknown, or a new one taken; the model has no cache.
     """
+    states = {output: name for name, output in options.states.items()}
+    told = {output: name for output, name in states.items() if output in model.meta.outputs}
+    if told:
+        model = replace(model, meta=replace(model.meta, states={**model.meta.states, **told}))
+    model = transform.fix_cache(model, options.cache_length, options.cache_batch)
     model = transform.rename(model, options.rename_inputs, options.rename_outputs)
-    if not options.states:
-        return model
+    return _with_states(model, options) if states else model
+
+
+def _with_states(model: RelayModel, options: CutOptions) -> RelayModel:
+    """Return a model that knows what it is given again, by the names that it has now."""
     renamed, outputs = options.rename_inputs, options.rename_outputs
     states = {renamed.get(x, x): outputs.get(y, y) for x, y in options.states.items()}
     types: dict[str, AnyValue] = {each.name_hint: each.type for each in model.inputs()}

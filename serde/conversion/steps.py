@@ -14,13 +14,7 @@ from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import PIVOT, target_bridge
 from serde.bridge.options import bind_options, option_names, refuse_options
 from serde.conversion.locations import Locations
-from serde.conversion.prepare import (
-    CutOptions,
-    PrepareOptions,
-    cut_out,
-    prepare,
-    rename_inputs_and_outputs,
-)
+from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, prepare, with_wanted_ends
 from serde.core import Report, dataclass, expect, pause_garbage_collection, replace
 from serde.core.limits import budget, spending
 from serde.errors import OptionError, raise_if_refused
@@ -265,14 +259,14 @@ def convert_source(
     files = reader.files(loaded)
     loaded = loaded if keep_source else None
     chosen = cut_out(model, passes)
-    part = rename_inputs_and_outputs(chosen, passes)
+    part = with_wanted_ends(chosen, passes)
     native = write_model(writer, part, passes, bound, report)
     return Conversion(reader, files, loaded, model, chosen, part, writer, native, bound, passes)
 
 
 def wanted_part(model: RelayModel, options: CutOptions) -> RelayModel:
     """Return the part of a model that is wanted, under the names that are."""
-    return rename_inputs_and_outputs(cut_out(model, options), options)
+    return with_wanted_ends(cut_out(model, options), options)
 
 
 def find_target(format: str | None, path: PathLike | None) -> AnyBridge:

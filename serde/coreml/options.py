@@ -87,6 +87,8 @@ class CoremlExportOptions(ExportOptions):
         enumerated_shapes: Shapes that an input may have, by name; the first is the default.
         states: Outputs that are later values of inputs, by input, which Core ML keeps as states
             from iOS18 on; those of the source if left out. They are float16.
+        cache: Whether what a decoder keeps between calls is ``states`` or ``inputs`` and outputs;
+            if left out, states from iOS18 on where the program computes in float16.
         author: Who made the model.
         license: Under which licence.
         model_version: Version of the model.
@@ -163,6 +165,9 @@ class CoremlExportOptions(ExportOptions):
             "metavar": "INPUT=OUTPUT",
             "help": "Input that is a state and the output with its later value, from iOS18 on.",
         },
+    )
+    cache: Literal["states", "inputs"] | None = field(
+        default=None, metadata={"help": "What a decoder keeps: states, or inputs and outputs."}
     )
     author: str | None = field(default=None, metadata={"help": "Who made the model."})
     license: str | None = field(default=None, metadata={"help": "Licence of the model."})

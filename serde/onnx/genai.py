@@ -34,6 +34,8 @@ def generation_config(
     sound = next((n for n in inputs if [*inputs[n]] == ["input_features"]), None)
     own = "" if sound is None else ".decoder"
     others = [name for name in inputs if name != sound]
+    if "cache_position" in inputs[others[0]]:  # GenAI has no such input.
+        return None
     past = [x for x in inputs[others[0]] if re.fullmatch(rf"past_key_values\.\d+{own}\.key", x)]
     given = sum(name.startswith("past_key_values.") for name in inputs[others[0]])
     if not facts or len(others) != 1 or not past or given != len(past) * (2 if not own else 4):

@@ -9,9 +9,11 @@ import shutil
 import struct
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue, Final
+
+import numpy as np
 
 from serde.bridge.summary import TensorSummary
 from serde.core.limits import CHUNK_BYTES
@@ -24,6 +26,7 @@ from serde.io.pairs import belong_together, params_mark
 from serde.io.tvm_params import read_params, write_params
 from serde.relax.compiling import CompilableModel, compile_library
 from serde.relax.framework import Framework, load
+from serde.relax.generating import generate
 from serde.relax.interface import FUNCTION, Interface
 from serde.relax.live import share
 from serde.relay.ir import Any, TensorType
@@ -119,19 +122,47 @@ class Runnable:
             RelayError: One does not have its type, or TVM fails.
         """
         given = bind_inputs(self.inputs, args, named)
-        arrays = [as_value(given[name], type_, name) for name, type_ in self._types.items()]
+        arrays = {name: as_value(given[name], type_, name) for name, type_ in self._types.items()}
+        return [each.numpy() for each in self._results(arrays)]
+
+    __call__ = run
+
+    def generate(
+        self,
+        tokens: AnyValue,
+        *,
+        max_new_tokens: int,
+        eos: Collection[int] = (),
+        attention_mask: AnyValue = None,
+    ) -> Array:
+        """Return the tokens that a decoder puts behind prompts, always the one with the best score.
+
+        Args:
+            tokens: A prompt, or several of one length, padded on the left.
+            max_new_tokens: How many tokens at most.
+            eos: Tokens that end a text.
+            attention_mask: Zero where a prompt is padded.
+
+        Raises:
+            OptionError: The model is no decoder, or its caches have no room for that.
+            RelayError: TVM fails.
+        """
+        ids = np.atleast_2d(np.asarray(tokens, np.int64))
+        given = np.ones_like(ids) if attention_mask is None else attention_mask
+        mask = np.atleast_2d(np.asarray(given, np.int64))
+        return generate(self._results, self.interface, ids, mask, max_new_tokens, eos)
+
+    def _results(self, given: Mapping[str, AnyValue]) -> list[AnyValue]:
+        """Return the results on the device, for arrays or tensors that are there."""
         machine, device, weights = self._open()
         framework = load()
         try:
-            tensors = [_to_device(framework, each, device) for each in arrays]
+            tensors = [_to_device(framework, given[name], device) for name in self._types]
             found = machine["main"](*tensors, *weights)
-            results = list(found) if self.interface.several else [found]
-            return [each.numpy() for each in results]
+            return list(found) if self.interface.several else [found]
         except Exception as error:
             told = framework.last_line(error)
             raise RelayError(f"tvm {framework.version} failed: {told}") from error
-
-    __call__ = run
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the library, and its weights beside it where it does not hold them.
@@ -182,8 +213,10 @@ def _shown(tensor: TensorSummary) -> str:
     return f"Tensor[({', '.join(map(str, tensor.shape or ()))}), {tensor.dtype}]"
 
 
-def _to_device(framework: Framework, data: Array, device: AnyValue) -> AnyValue:
+def _to_device(framework: Framework, data: AnyValue, device: AnyValue) -> AnyValue:
     """Return an array as a tensor of a device; that of the processor shares its memory."""
+    if not isinstance(data, np.ndarray):  # It is there already.
+        return data
     tensor = share(framework, data.astype(data.dtype.newbyteorder("="), copy=False))
     if str(device).startswith("cpu"):
         return tensor

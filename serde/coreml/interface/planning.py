@@ -114,11 +114,28 @@ def _plan_enumerated_shapes(
         fitting = tuple(shape for shape in listed if _fits(type_, shape))
         if len(fitting) == len(listed) and not _is_fixed(type_):
             asked[name] = fitting
-    if len(asked) > 1 and target.number < _SEVERAL_ENUMERATED:
+    if target.number >= _SEVERAL_ENUMERATED:
+        for name in [*asked]:
+            asked = {**_shapes_beside(name, asked[name], inputs), **asked}
+    elif len(asked) > 1:
         raise OptionError(
             f"enumerated_shapes: of {', '.join(asked)}: before iOS18 only one input may have them"
         )
     return asked
+
+
+def _shapes_beside(
+    name: str, shapes: Sequence[Sequence[int]], inputs: Mapping[str, TensorType | None]
+) -> dict[str, tuple[AnyValue, ...]]:
+    """Return shapes of further inputs that have the lengths of one with a list of them."""
+    given = inputs[name]
+    values = [{k: min(v) for k, v in _lengths(given, x).items()} for x in shapes if given]
+    own = {x: {*_symbols({x: type_})} for x, type_ in inputs.items() if x != name}
+    beside = [x for x, symbols in own.items() if symbols and symbols <= {*values[0]}]
+    return {
+        x: tuple(tuple(substitute(d, each) for d in type_.shape) for each in values)
+        for x in beside if (type_ := inputs[x]) is not None
+    }  # fmt: skip
 
 
 def _numbers(text: str, separator: str) -> tuple[int, ...]:

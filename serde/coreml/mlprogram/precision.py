@@ -11,8 +11,10 @@ from serde.core import ArrayWeight, Report
 from serde.core.lossy import FLOAT16_OVERFLOW
 from serde.errors import OptionError, raise_if_refused
 from serde.relay import transform
-from serde.relay.ir import Call, Constant, Float32, RelayModel, Var, post_order
+from serde.relay.ir import Call, Constant, Float32, RelayModel, Var, called_name, post_order
+from serde.relay.ir.expr import tensor_type
 from serde.relay.ir.registry import OpDef, all_ops, op_names
+from serde.relay.ir.shapes import is_float
 from serde.relay.transform.to_float16 import INFINITE
 
 __all__ = ["to_float16", "wide_names"]
@@ -46,7 +48,7 @@ def to_float16(
         allow: Steps that are allowed.
         report: Gets what overflows.
     """
-    keep = wide | frozenset(_faint(model)) | frozenset(_small_factors(model))
+    keep = wide.union(_faint(model), _small_factors(model), _angles(model))
     overflows = partial(transform.float16_overflows, model, keep=keep, groups=_NEEDED)
     masks, params = overflows(), dict(model.params)
     lost = masks and overflows(below=INFINITE)
@@ -73,6 +75,19 @@ def _small_factors(model: RelayModel) -> Iterator[str]:
         sizes = [np.abs(each).max(initial=0) for each in factors if each.dtype == np.float32]
         if node.op.name == "multiply" and any(0 < x < _HALF.smallest_subnormal / 2 for x in sizes):
             yield node.op.name if node.span is None else node.span.source_name
+
+
+def _angles(model: RelayModel) -> Iterator[str]:
+    """Yield what is computed of whole numbers up to their sines: float16 counts to 2048 alone."""
+    for node in post_order(model.main):
+        if called_name(node) not in ("sin", "cos"):
+            continue
+        calls = [each for each in post_order(node) if isinstance(each, Call)]
+        casts = [each.args[0] for each in calls if called_name(each) == "cast"]
+        weights = [x for x in post_order(node) if getattr(x, "name_hint", "") in model.params]
+        factors = all(sum(dim != 1 for dim in tensor_type(x).shape) < 2 for x in weights)
+        if factors and any(not is_float(tensor_type(each).dtype) for each in casts):
+            yield from (each.span.source_name for each in calls if each.span is not None)
 
 
 def wide_names(model: RelayModel, wide: frozenset[str]) -> frozenset[str]:
@@ -108,9 +123,7 @@ def _members(groups: frozenset[str]) -> Iterator[str]:
 def _faint(model: RelayModel) -> Iterator[str]:
     """Yield the batch norms with variances that float16 does not hold with all its bits."""
     for node in post_order(model.main):
-        if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.span is None:
-            continue
-        if node.op.name != "nn.batch_norm":
+        if not isinstance(node, Call) or called_name(node) != "nn.batch_norm" or node.span is None:
             continue
         variance = node.args[4]
         weight = model.params.get(variance.name_hint) if isinstance(variance, Var) else None

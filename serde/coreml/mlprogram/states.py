@@ -2,7 +2,7 @@
 
 A model that is read has them as inputs and outputs, with a fact ``<input>.state`` that names the
 output, or the input itself where the model only reads the state. From iOS18 on they are written as
-states again.
+states again, as are the caches of decoders that have a fixed length.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from serde.coreml.model import operations
 from serde.coreml.value import Value, set_type
 from serde.coreml.versions import Target
 from serde.errors import OptionError
-from serde.relay.ir import Dim, IRModule, RelayModel, TensorType, TupleType, UniqueNames
-from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem
+from serde.relay.ir import Dim, IRModule, RelayModel, TensorType, TupleType, UniqueNames, call
+from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, tensor_type
+from serde.relay.ir.shapes import is_float
+from serde.walk.interface import Inner, rewrite_interface
 
 if TYPE_CHECKING:
     from serde.coreml.options import CoremlExportOptions
@@ -35,7 +37,8 @@ FACT = ".state"
 SINCE = 18
 """Version of iOS that brought states."""
 
-_HALF = next(code for code, dtype in ARRAY_DTYPES.items() if dtype == "float16")
+_STORED = "float16"
+_HALF = next(code for code, dtype in ARRAY_DTYPES.items() if dtype == _STORED)
 
 
 def plan_states(
@@ -49,15 +52,16 @@ def plan_states(
     inputs = {each.name_hint: each.type for each in model.inputs()}
     outputs = dict(zip(model.meta.outputs, _types(model), strict=False))
     asked = options.states
-    if asked and target.number < SINCE:
+    if (asked or options.cache == "states") and target.number < SINCE:
         raise OptionError(f"states: {target.name} has none, iOS{SINCE} has")
     known = {
         name: model.meta.extra[f"{name}{FACT}"]
         for name in inputs
         if f"{name}{FACT}" in model.meta.extra
-    }
+    } | _caches(model, {**outputs, **inputs}, options, report)
     kept = {name: to for name, to in known.items() if to == name or to in outputs}
-    wide = [name for name in kept if getattr(inputs[name], "dtype", "") != "float16"]
+    caches = {*model.meta.states.values()}
+    wide = [x for x in kept if getattr(inputs[x], "dtype", "") != "float16" and x not in caches]
     if not asked and wide:
         report.notes.append(
             "states are inputs and outputs, as those of Core ML are float16: " + ", ".join(wide)
@@ -74,7 +78,8 @@ def plan_states(
         if name not in inputs or (to != name and to not in outputs):
             listed = ", ".join([*inputs, *outputs])
             raise OptionError(f"states: {name}={to}: no such input or output; there are {listed}")
-        _check_type(name, inputs[name], inputs[name] if to == name else outputs[to])
+        later = inputs[name] if to == name else outputs[to]
+        _check_type(name, inputs[name], later, any_float=name in caches and not asked)
         if name in options.images or (to != name and to in options.output_images):
             raise OptionError(f"states: {name} is no image; the states of Core ML are tensors")
     written = [to for name, to in found.items() if to != name]
@@ -88,13 +93,30 @@ def _types(model: RelayModel) -> Sequence[AnyValue]:
     return type_.fields if isinstance(type_, TupleType) else (type_,)
 
 
-def _check_type(name: str, before: AnyValue, after: AnyValue) -> None:
+def _caches(
+    model: RelayModel, types: Mapping[str, AnyValue], options: CoremlExportOptions, report: Report
+) -> dict[str, str]:
+    """Return the outputs that caches of a decoder become, by input, where they are to be states."""
+    found = {name: to for to, name in model.meta.states.items() if {name, to} <= {*types}}
+    growing = [name for name, to in found.items() if types[name] != types[to]]
+    told = (
+        f"caches grow as inputs and outputs: {', '.join(growing)}; cache_length (--cache-length) "
+        f"gives them a fixed length, and states from iOS{SINCE} on"
+    )
+    if growing and options.cache == "states":
+        raise OptionError(told)
+    report.notes += [told] if growing else []
+    narrow = options.cache == "states" or options.computes_float16
+    return {} if growing or options.cache == "inputs" or not narrow else found
+
+
+def _check_type(name: str, before: AnyValue, after: AnyValue, *, any_float: bool) -> None:
     whole = isinstance(before, TensorType) and before.concrete_shape is not None
     if not whole or before != after:
         raise OptionError(
             f"states: {name} is {before!r} and becomes {after!r}: expected one fixed shape"
         )
-    if before.dtype != "float16":
+    if before.dtype != "float16" and not (any_float and is_float(before.dtype)):
         raise OptionError(f"states: {name} is {before.dtype}; the states of Core ML are float16")
 
 
@@ -110,9 +132,13 @@ def later_names(states: Iterable[str], taken: Iterable[str]) -> list[str]:
 
 
 def with_states_last(model: RelayModel, states: Mapping[str, str]) -> RelayModel:
-    """Return the model with states behind the other inputs, and what they become likewise."""
+    """Return the model with states behind the other inputs, and what they become likewise.
+
+    Those of a cache become float16 here.
+    """
     if not states:
         return model
+    model = _with_halves(model, states)
     main, meta = model.main, model.meta
     params = [each for each in main.params if each.name_hint not in states]
     by_name = {each.name_hint: each for each in main.params}
@@ -133,6 +159,23 @@ def with_states_last(model: RelayModel, states: Mapping[str, str]) -> RelayModel
         mod=IRModule({"main": Function(params, result)}),
         meta=replace(meta, inputs=tuple(inputs), outputs=tuple(names)),
     )
+
+
+def _with_halves(model: RelayModel, states: Mapping[str, str]) -> RelayModel:
+    """Return the model with states of float16, and what they become likewise."""
+    wide = {x for x in model.inputs() if x.name_hint in states and tensor_type(x).dtype != _STORED}
+    later = {states[each.name_hint] for each in wide}
+
+    def inner(param: Var, type_: TensorType) -> Inner | None:
+        if param not in wide:
+            return None
+        outside = Var(param.name_hint, TensorType(type_.shape, _STORED), param.span)
+        return outside, call("cast", outside, dtype=type_.dtype)
+
+    def outer(index: int, x: Expr, _type: TensorType) -> Expr:
+        return call("cast", x, dtype=_STORED) if model.meta.outputs[index] in later else x
+
+    return rewrite_interface(model, inner, outer) if wide else model
 
 
 def write_states(

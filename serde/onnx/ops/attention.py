@@ -14,6 +14,7 @@ from serde.onnx.ops.elementwise.convert import cast, const_int32, scalar_like
 from serde.onnx.ops.linalg.product import build_matmul
 from serde.onnx.ops.table import OPS, Export, Import, Value
 from serde.relay.ir import Any, Call, Expr, TensorType, TupleGetItem, call
+from serde.relay.lowering.lengths import length_of
 
 
 def split_heads(x: Expr, count: int) -> Expr:
@@ -26,21 +27,12 @@ def join_heads(x: Expr) -> Expr:
     return relay.reshape(relay.transpose(x, axes=[0, 2, 1, 3]), (0, 0, -3))
 
 
-def length_of(ctx: Import, x: Expr, axis: int) -> Expr:
-    """Return the length of an axis as a scalar of int32."""
-    length = ctx.dim_at(x, axis)
-    if isinstance(length, int):
-        return const_int32(length)
-    shape = relay.shape_of(x, dtype="int32")
-    return relay.take(shape, const_int32(axis), axis=0, mode="fast")
-
-
 def arange_like(ctx: Import, x: Expr, axis: int) -> Expr:
     """Return 0, 1, ... along an axis as a vector of int32."""
     length = ctx.dim_at(x, axis)
     if isinstance(length, int):
         return relay.const(arange(length, dtype=np.int32))
-    return relay.arange(const_int32(0), length_of(ctx, x, axis), const_int32(1), dtype="int32")
+    return relay.arange(const_int32(0), length_of(x, axis, "int32"), const_int32(1), dtype="int32")
 
 
 @dataclass(frozen=True)
@@ -273,13 +265,13 @@ def import_attention(
         k, v = split_heads(k, kv_num_heads), split_heads(v, kv_num_heads)
     offset = None
     if past_key is not None and past_value is not None:
-        offset = length_of(ctx, past_key, 2)
+        offset = length_of(past_key, 2, "int32")
         k = relay.concatenate([past_key, k], axis=2)
         v = relay.concatenate([past_value, v], axis=2)
     lengths = None
     if nonpad_kv_seqlen is not None:
         lengths = relay.cast(nonpad_kv_seqlen, "int32")
-        offset = relay.subtract(lengths, length_of(ctx, q, 2))
+        offset = relay.subtract(lengths, length_of(q, 2, "int32"))
     left, right = (None if w < 0 else w for w in (left_window_size, right_window_size))
     bounded = is_causal or left is not None or right is not None
     implicit = ImplicitMask(is_causal, offset if bounded else None, lengths, left, right)

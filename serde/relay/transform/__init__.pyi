@@ -19,6 +19,7 @@ from serde.relay.transform.cutting import (
 )
 from serde.relay.transform.decompose import Decompose as Decompose
 from serde.relay.transform.evaluate_constants import EvaluateConstants as EvaluateConstants
+from serde.relay.transform.fixed_cache import fix_cache as fix_cache, with_batch as with_batch
 from serde.relay.transform.fold_batch_norm import FoldBatchNorm as FoldBatchNorm
 from serde.relay.transform.fold_shape import FoldShape as FoldShape
 from serde.relay.transform.infer_type import InferType as InferType

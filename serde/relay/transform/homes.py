@@ -15,6 +15,7 @@ HOMES: Final = {
     "transform.decompose": "Decompose",
     "tvm.passes.decorators": "function_pass module_pass",
     "transform.evaluate_constants": "EvaluateConstants",
+    "transform.fixed_cache": "fix_cache with_batch",
     "transform.fold_batch_norm": "FoldBatchNorm",
     "transform.fold_shape": "FoldShape",
     "transform.infer_type": "InferType",

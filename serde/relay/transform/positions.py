@@ -14,11 +14,11 @@ from serde.relay.ir.visit import post_order, rewrite_function
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.fold_shape import shape_value
 
-__all__ = ["FoldLookups", "MaskRule", "read_mask"]
+__all__ = ["FoldLookups", "MaskRule", "Positions", "read_mask", "read_positions"]
 
 
 @dataclass(frozen=True)
-class _Positions:
+class Positions:
     """An integer tensor, each element of which is a sum over its own indices.
 
     Attributes:
@@ -29,15 +29,15 @@ class _Positions:
     factors: Mapping[int, int]
     offset: Dim
 
-    def plus(self, other: _Positions, sign: int = 1) -> _Positions:
+    def plus(self, other: Positions, sign: int = 1) -> Positions:
         """Return the sum or, with a `sign` of -1, the difference."""
         axes = {*self.factors, *other.factors}
         found = {a: self.factors.get(a, 0) + sign * other.factors.get(a, 0) for a in axes}
         offset = self.offset + other.offset if sign > 0 else self.offset - other.offset
-        return _Positions({axis: factor for axis, factor in found.items() if factor}, offset)
+        return Positions({axis: factor for axis, factor in found.items() if factor}, offset)
 
 
-def _positions(node: Expr, known: Mapping[Expr, _Positions]) -> _Positions | None:
+def _positions(node: Expr, known: Mapping[Expr, Positions]) -> Positions | None:
     """Return what an integer tensor holds, given those below it."""
     type_, name = node.type, called_name(node)
     if not isinstance(type_, TensorType) or type_.dtype not in ("int32", "int64"):
@@ -45,33 +45,36 @@ def _positions(node: Expr, known: Mapping[Expr, _Positions]) -> _Positions | Non
     if isinstance(node, Constant):
         first = int(node.data.reshape(-1)[0]) if node.data.size else 0
         if node.data.size == 1:
-            return _Positions({}, first)
+            return Positions({}, first)
         counted = np.array_equal(node.data, np.arange(first, first + node.data.size))
-        return _Positions({-1: 1}, first) if counted else None
+        return Positions({-1: 1}, first) if counted else None
     given = [known.get(each) for each in node.args] if isinstance(node, Call) else [None]
     below = given[0]
     if not isinstance(node, Call) or (name != "take" and below is None):
         return None
     if name in ("add", "subtract") and below is not None and given[1] is not None:
         return below.plus(given[1], 1 if name == "add" else -1)
-    if name == "arange" and below is not None and given[2] == _Positions({}, 1):
-        return None if below.factors else _Positions({-1: 1}, below.offset)
+    if name == "arange" and below is not None and given[2] == Positions({}, 1):
+        return None if below.factors else Positions({-1: 1}, below.offset)
     if name == "take" and called_name(node.args[0]) == "shape_of":
         shape, index = shape_value(node.args[0]), node.args[1]
         if shape is None or not isinstance(index, Constant) or index.data.ndim:
             return None
-        return _Positions({}, shape[int(index.data)])
+        return Positions({}, shape[int(index.data)])
     if name == "expand_dims" and below is not None:
         count = node.attrs["num_newaxis"]
         behind = type_.rank - normalize_axis(node.attrs["axis"], type_.rank) - count
         moved = {a - count if -a > behind else a: f for a, f in below.factors.items()}
-        return _Positions(moved, below.offset)
-    vector = name == "reshape" and type_.rank == getattr(node.args[0].type, "rank", None) == 1
-    return below if vector or name in ("broadcast_to", "cast") else None
+        return Positions(moved, below.offset)
+    if name == "reshape" and below is not None:
+        vector = type_.rank == tensor_type(node.args[0]).rank == 1
+        return below if vector or not below.factors else None
+    return below if name in ("broadcast_to", "cast") else None
 
 
-def _read_positions(root: Expr) -> dict[Expr, _Positions]:
-    known: dict[Expr, _Positions] = {}
+def read_positions(root: Expr) -> dict[Expr, Positions]:
+    """Return what the integer tensors of a graph hold, as far as they tell of positions."""
+    known: dict[Expr, Positions] = {}
     for node in post_order(root):
         value = _positions(node, known)
         if value is not None:
@@ -102,7 +105,7 @@ _BOUNDS: Final = {
 
 def read_mask(mask: Expr) -> MaskRule:
     """Return the rule of a mask of bool, of which conjunctions are taken apart."""
-    known = _read_positions(mask)
+    known = read_positions(mask)
     bounds: dict[int, Dim] = {}
     rest: list[Expr] = []
     waiting = [mask]
@@ -119,7 +122,7 @@ def read_mask(mask: Expr) -> MaskRule:
     return MaskRule(bounds.get(1), bounds.get(-1), tuple(rest))
 
 
-def _bound(node: Expr, known: Mapping[Expr, _Positions]) -> tuple[int, Dim] | None:
+def _bound(node: Expr, known: Mapping[Expr, Positions]) -> tuple[int, Dim] | None:
     """Return whether ``j - i`` is bounded from above (1) or below (-1), and by what."""
     if not isinstance(node, Call) or called_name(node) not in _BOUNDS:
         return None
@@ -142,11 +145,11 @@ class FoldLookups(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Replace such lookups."""
-        known = _read_positions(function.body)
+        known = read_positions(function.body)
         return rewrite_function(function, lambda old, new: _fold_lookup(old, new, known))
 
 
-def _fold_lookup(old: Expr, node: Expr, known: Mapping[Expr, _Positions]) -> Expr:
+def _fold_lookup(old: Expr, node: Expr, known: Mapping[Expr, Positions]) -> Expr:
     if not isinstance(old, Call) or called_name(old) != "serde.gather_nd":
         return node
     indices = old.args[1]
@@ -159,7 +162,7 @@ def _fold_lookup(old: Expr, node: Expr, known: Mapping[Expr, _Positions]) -> Exp
         return node
     found = [known.get(each) for each in fields.fields]
     axes = [len(shape) + axis for each in found if each is not None for axis in each.factors]
-    if any(each is None or each != _Positions(dict.fromkeys(each.factors, 1), 0) for each in found):
+    if any(each is None or each != Positions(dict.fromkeys(each.factors, 1), 0) for each in found):
         return node
     wanted: list[Dim] = [1] * len(shape)
     for axis, length in zip(axes, tensor_type(data).shape, strict=False):

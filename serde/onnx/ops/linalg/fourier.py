@@ -17,6 +17,7 @@ from serde.onnx.ops.shape.create import build_arange
 from serde.onnx.ops.shape.reshape import as_scalar, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS, Export, Import, Value
 from serde.relay.ir import Call, Expr, If, TensorType, call, infer_if
+from serde.relay.lowering.lengths import length_of
 
 
 @OPS.exports("dft", since=17)
@@ -47,12 +48,12 @@ def import_stft(
     onesided: bool = True,
 ) -> Expr:
     """The transform of each frame: ``DFT(signal[i * step + n] * window[n])``."""
-    length = _length_of(ctx, signal, 1)
+    length = length_of(signal, 1)
     size, step = length, ctx.fold(_to_scalar(frame_step))
     if frame_length is not None:
         size = ctx.fold(_to_scalar(frame_length))
     elif window is not None:
-        size = _length_of(ctx, window, 0)
+        size = length_of(window, 0)
     indices = _frame_indices(ctx, length, size, step)
     frames = relay.take(signal, indices, axis=1, mode="fast")
     if window is not None:
@@ -172,14 +173,8 @@ def _to_scalar(x: Expr) -> Expr:
     return relay.reshape(relay.cast(x, "int64"), newshape=())
 
 
-def _length_of(ctx: Import, x: Expr, axis: int) -> Expr:
-    """Return the length of an axis as a scalar of int64: a constant where it is known."""
-    position = const_int64(ctx.axis(x, axis))
-    return ctx.fold(relay.take(relay.shape_of(x, "int64"), position, axis=0, mode="fast"))
-
-
 def _even_length(ctx: Import, x: Expr, axis: int) -> Expr:
-    return relay.multiply(relay.subtract(_length_of(ctx, x, axis), const_int64(1)), const_int64(2))
+    return relay.multiply(relay.subtract(length_of(x, axis), const_int64(1)), const_int64(2))
 
 
 def _cut_or_pad(ctx: Import, x: Expr, axis: int, length: Expr) -> Expr:
@@ -187,7 +182,7 @@ def _cut_or_pad(ctx: Import, x: Expr, axis: int, length: Expr) -> Expr:
     rank = ctx.type(x).rank
     position = build_arange(length)
     shape = [-1 if each == axis % rank else 1 for each in range(rank)]
-    inside = relay.reshape(relay.less(position, _length_of(ctx, x, axis)), shape)
+    inside = relay.reshape(relay.less(position, length_of(x, axis)), shape)
     found = relay.take(x, position, axis=axis % rank, mode="clip")
     return relay.where(inside, found, relay.const(0, ctx.type(x).dtype))
 

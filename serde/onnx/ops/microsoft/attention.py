@@ -12,7 +12,6 @@ from serde.onnx.ops.attention import (
     arange_like,
     attend,
     join_heads,
-    length_of,
     rotate,
     split_heads,
 )
@@ -22,6 +21,7 @@ from serde.onnx.ops.microsoft.qnn import build_real_matmul
 from serde.onnx.ops.shape.reshape import as_scalar
 from serde.onnx.ops.table import MICROSOFT, Import
 from serde.relay.ir import Expr, call
+from serde.relay.lowering.lengths import length_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ def _attend_with_past(
     query, key, value = heads
     offset = None
     if past is not None:
-        offset = length_of(ctx, past[0], 2)
+        offset = length_of(past[0], 2, "int32")
         key = relay.concatenate([past[0], key], axis=2)
         value = relay.concatenate([past[1], value], axis=2)
     added = None if mask is None else _to_bias(ctx, mask, query, key, attributes.mask_filter_value)
@@ -264,7 +264,7 @@ class _CacheStep:
 
     def append(self, ctx: Import, past: Expr, new: Expr) -> Expr:
         """Return the rows of the past, behind them those of the step, and zeros from there on."""
-        before = length_of(ctx, past, 2)
+        before = length_of(past, 2, "int32")
         blank = relay.zeros_like(
             relay.strided_slice(new, begin=[0], end=[1], strides=[1], axes=[2])
         )
@@ -286,7 +286,7 @@ def _read_step(
     ctx: Import, query: Expr, past: Expr | None, seqlens_k: Expr, total: Expr
 ) -> _CacheStep:
     """Return the step: the first one, if it has as many rows as there are in all."""
-    count = length_of(ctx, query, 1)
+    count = length_of(query, 1, "int32")
     ends = relay.add(seqlens_k, _int32(1))
     if past is None:
         return _CacheStep(relay.zeros_like(ends), ends, count, count)

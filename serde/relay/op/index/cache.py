@@ -7,9 +7,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import Constant, Expr, InRange, TensorType, Values, const, ranges, tensor_type
+from serde.relay.ir import Any, Constant, Expr, InRange, TensorType, Values, ranges, tensor_type
+from serde.relay.ir.expr import const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
+from serde.relay.lowering.lengths import length_of
 
 
 def _scatter_type(
@@ -32,30 +34,24 @@ def _scatter_type(
     return data
 
 
-def _length(data: Expr, axis: int) -> Expr:
-    """Return the length of an axis as a scalar of int64."""
-    dim = data.type.shape[axis] if isinstance(data.type, TensorType) else None
-    if isinstance(dim, int):
-        return const(dim, "int64")
-    shape = call("shape_of", data, dtype="int64")
-    return call("take", shape, const(axis, "int64"), axis=0, mode="clip")
-
-
 def _decompose_scatter(
     data: Expr, update: Expr, write_indices: Expr | None, *, axis: int, mode: str
 ) -> Expr:
     rank = tensor_type(data).rank
     along = axis % rank
-    bounds = (const(0, "int64"), _length(update, along), const(1, "int64"))
+    length = tensor_type(update).shape[along]
+    bounds = (const(0, "int64"), length_of(update, along), const(1, "int64"))
     rows: Expr = call("arange", *bounds, dtype="int64")
-    if isinstance(update.type, TensorType) and isinstance(update.type.shape[along], int):
-        rows = Constant(np.arange(update.type.shape[along], dtype=np.int64))
+    if isinstance(length, int):
+        rows = Constant(np.arange(length, dtype=np.int64))
+    elif not isinstance(length, Any):
+        rows = call("reshape", rows, newshape=(length,))
     if write_indices is not None:
         rows = call("add", call("expand_dims", write_indices, axis=1), rows)
     else:
         rows = call("expand_dims", rows, axis=0)
     if mode == "circular":
-        rows = call("floor_mod", rows, _length(data, along))
+        rows = call("floor_mod", rows, length_of(data, along))
     if along > 1:
         rows = call("expand_dims", rows, axis=1, num_newaxis=along - 1)
     if along < rank - 1:

@@ -21,9 +21,10 @@ from serde.relay.ir.traits import (
     TypeOnly,
     Values,
 )
+from serde.relay.lowering.lengths import length_of
 from serde.relay.op.shape.reshape import integers, lengths
 
-__all__ = ["length_of", "positions_along"]
+__all__ = ["positions_along"]
 
 
 def _require_shape(shape: Sequence[Dim] | None) -> Sequence[Dim]:
@@ -189,21 +190,11 @@ def build_arange(
     return call("arange", *scalars, dtype=dtype)
 
 
-def length_of(data: Expr, axis: int, dtype: str) -> Expr:
-    """Return the length of an axis, which may be open, as a number."""
-    length = tensor_type(data).shape[axis]
-    if isinstance(length, int):
-        return const(length, dtype)
-    shape = call("shape_of", data, dtype="int64")
-    found = call("take", shape, const(axis, "int64"), axis=0, mode="fast")
-    return found if dtype == "int64" else call("cast", found, dtype=dtype)
-
-
 def positions_along(data: Expr, axis: int, dtype: str) -> Expr:
     """Return 0, 1 and so on below the length of an axis."""
     length = tensor_type(data).shape[axis]
     if isinstance(length, int):
         return const(allocation.arange(length), dtype)
-    end = length_of(data, axis, "int64")
+    end = length_of(data, axis)
     found = call("arange", const(0, "int64"), end, const(1, "int64"), dtype="int64")
     return found if dtype == "int64" else call("cast", found, dtype=dtype)

@@ -14,7 +14,8 @@ from serde.relay.ir import Constant, Expr, TensorType, Tuple, TupleWrapper, cons
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import Float32, Ordering, TypeOnly
-from serde.relay.op.shape.create import length_of, positions_along
+from serde.relay.lowering.lengths import length_of
+from serde.relay.op.shape.create import positions_along
 from serde.relay.op.vision.rows import columns, corners_of, in_front, stay_first
 
 __all__ = ["Decoding", "Priors", "multibox_transform_loc", "prior_boxes"]

@@ -13,7 +13,8 @@ from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tens
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Cases, Float32, Fractions, InRange, Ordering
 from serde.relay.ir.work import pairs
-from serde.relay.op.shape.create import length_of, positions_along
+from serde.relay.lowering.lengths import length_of
+from serde.relay.op.shape.create import positions_along
 from serde.relay.op.vision.rows import columns, overlap_below, scalar, take_rows
 from serde.relay.op.vision.suppression import Boxes, require_scalars, suppress
 

@@ -14,7 +14,8 @@ from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.work import BY_VALUES
-from serde.relay.op.shape.create import length_of, positions_along
+from serde.relay.lowering.lengths import length_of
+from serde.relay.op.shape.create import positions_along
 from serde.relay.op.vision.rows import columns, corners_of, take_rows
 from serde.relay.op.vision.suppression import Boxes, suppress
 

@@ -13,7 +13,8 @@ from serde.relay.ir.expr import Constant, Expr, Tuple, TupleWrapper, const, tens
 from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.traits import Cases, Float32, Fractions, InRange, Ordering
 from serde.relay.ir.work import pairs
-from serde.relay.op.shape.create import length_of, positions_along
+from serde.relay.lowering.lengths import length_of
+from serde.relay.op.shape.create import positions_along
 from serde.relay.op.vision.rows import (
     column,
     columns,

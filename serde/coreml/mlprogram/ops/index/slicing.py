@@ -13,7 +13,7 @@ from serde.core.records import dataclass
 from serde.coreml.mlprogram.operators import MOVE_DTYPES, cast_to, compute_dtype, emit_in
 from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.errors import Unsupported
-from serde.relay.ir import Any, Dim, Expr, TensorType, call
+from serde.relay.ir import Any, Call, Dim, Expr, TensorType, call, is_absent, tensor_type
 from serde.relay.op.index.slicing import StridedSlice
 from serde.walk.takes import CONSTANT, Takes
 
@@ -309,3 +309,23 @@ def export_strided_set(
     tensors = {"x": cast_to(ctx, data, work), "update": cast_to(ctx, v, work)}
     found = ctx.emit("slice_update", TensorType(type_.shape, work), **tensors, **region.inputs)
     return cast_to(ctx, found, type_.dtype)
+
+
+def _has_one_place(node: Call) -> bool:
+    """Whether all rows go behind one place, and none beyond the end."""
+    single = tensor_type(node.args[0]).shape[0] == 1 and not is_absent(node.args[2])
+    return single and node.attrs["mode"] == "linear"
+
+
+@OPS.exports("serde.tensor_scatter", since=18, when=_has_one_place, ignored=("mode",))
+def export_tensor_scatter(
+    ctx: Export, data: Value, update: Value, write_indices: Value, *, axis: int
+) -> Value:
+    type_, dims = ctx.type(data), ctx.type(update).shape
+    along, zero = axis % type_.rank, ctx.lengths([0])
+    parts = [zero] * type_.rank
+    parts[along] = cast_to(ctx, write_indices, "int32")
+    begin = ctx.join_lengths(parts)
+    end = ctx.emit("add", TensorType((type_.rank,), "int32"), x=begin, y=ctx.shape(dims))
+    tensors = {"x": data, "update": update}
+    return emit_in(ctx, MOVE_DTYPES, "slice_update", tensors, begin=begin, end=end)
