@@ -313,6 +313,17 @@ class _Passes3(TypedDict, total=False):
     target's tool is mostly used for (default False)."""
     int4: bool
     """Quantise weights to 4 bits (default False)."""
+    block_size: int | None
+    """Elements of a row of a weight that share a scale; the target's usual choice if left out
+    (default None)."""
+    zero_points: bool
+    """Give weights zero points, so that levels cover what each block holds (default False)."""
+    int4_heads: bool
+    """Quantise layers that give outputs of the model, too (default True)."""
+    int4_embeddings: bool
+    """Quantise tables of embeddings, too (default False)."""
+    int4_qdq: bool
+    """Write 4 bits by DequantizeLinear of ONNX, not by ONNX Runtime's own operator (default False)."""
     palettize: int | None
     """Bits of an index into a table of values, which each weight becomes: 1, 2, 3, 4, 6 or 8
     (default None)."""

@@ -16,6 +16,7 @@ __all__ = ["QuantizeOptions"]
 _PALETTES = (1, 2, 3, 4, 6, 8)
 _WHAT_FOR = ("int8", "int4", "palettize", "sparsity")
 """Options that ask for something; the others say how."""
+_ONLY_INT4 = ("int4_heads", "int4_embeddings", "int4_qdq")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,12 @@ class QuantizeOptions:
             `calibration`; "dynamic", activations by ranges found at run time; "weights" alone; or
             True for what the target's tool is mostly used for.
         int4: Quantise weights to 4 bits.
+        block_size: Elements of a row of a weight that share a scale; the target's usual choice if
+            left out.
+        zero_points: Give weights zero points, so that levels cover what each block holds.
+        int4_heads: Quantise layers that give outputs of the model, too.
+        int4_embeddings: Quantise tables of embeddings, too.
+        int4_qdq: Write 4 bits by DequantizeLinear of ONNX, not by ONNX Runtime's own operator.
         palettize: Bits of an index into a table of values, which each weight becomes: 1, 2, 3, 4, 6
             or 8.
         sparsity: Share of each weight's elements, the smallest, that become zero; from 0 to 1.
@@ -49,6 +56,20 @@ class QuantizeOptions:
         default=False, metadata={"flag": None}
     )
     int4: bool = field(default=False, metadata={"help": "Quantise weights to 4 bits."})
+    block_size: int | None = field(
+        default=None, metadata={"help": "Elements of a row of a weight that share a scale."}
+    )
+    zero_points: bool = field(default=False, metadata={"help": "Give weights zero points."})
+    int4_heads: bool = field(
+        default=True, metadata={"help": "4 bits for layers that give outputs of the model, too."}
+    )
+    int4_embeddings: bool = field(
+        default=False, metadata={"help": "4 bits for tables of embeddings, too."}
+    )
+    int4_qdq: bool = field(
+        default=False,
+        metadata={"help": "4 bits by operators of ONNX, from opset 21 on, not by MatMulNBits."},
+    )
     palettize: int | None = field(
         default=None,
         metadata={"help": "Weights as indices of so many bits (1 to 8) into a table of values."},
@@ -98,6 +119,10 @@ class QuantizeOptions:
                 raise OptionError(f"{name}: expected a number from 0 to 1, found {least}")
         if self.int8 and self.int4:
             raise OptionError("int8 and int4: one of them")
+        if self.block_size is not None and self.block_size < 1:
+            raise OptionError(f"block_size: expected a positive number, found {self.block_size}")
+        if self.is_asked and not self.int4:
+            self.refuse("what makes other weights", _ONLY_INT4, "they are of int4")
         if self.int8 == "static" and self.calibration is None:
             raise OptionError("int8='static' needs calibration, which ranges are measured on")
         if not self.is_asked:

@@ -30,6 +30,7 @@ EXTRAS: Final[dict[str, str]] = {
     "ai_edge_litert": "tflite",
     "fsspec": "stores",
     "mxnet": "mxnet",
+    "onnx_ir": "quantize",
     "onnxruntime": "check",
     "coremltools": "coreml",
     "nnef": "nnef",

@@ -28,6 +28,17 @@ __all__ = ["check_quantization", "quantize"]
 _TOOL: Final = "onnxruntime.quantization"
 _SINCE: Final = {"per_channel": 13, "int16": 21, "uint16": 21}
 """Versions of the operator set from which on linear operators have such scales and integers."""
+_NIBBLES: Final = 21
+"""Version of the operator set from which on there are tensors of 4 bits."""
+_BLOCK: Final = 32
+_LEAST_BLOCK: Final = 16
+_OF_BLOCKS: Final = ("block_size", "zero_points")
+_OF_ACTIVATIONS: Final = (
+    "activation_type", "calibration_method", "weight_type", "per_channel", "symmetric",
+    "reduce_range",
+)  # fmt: skip
+_BEHIND_HEADS: Final = frozenset(("Add", "Cast", "Div", "Identity", "Mul", "Tanh"))
+"""Operators between a layer and the output that it gives."""
 
 
 def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
@@ -38,8 +49,14 @@ def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> N
         OptionError: It has no such option, or the version of the operator set is too low.
     """
     if options.link_weights:
-        raise OptionError("int8: weights become others, so link_weights has nothing to refer to")
-    wanted.refuse(_TOOL, ("int4", "palettize", "sparsity"), "it has int8")
+        what = wanted.asked[0]
+        raise OptionError(f"{what}: weights become others, so link_weights has nothing to refer to")
+    wanted.refuse(_TOOL, ("palettize", "sparsity"), "it has int8 and int4")
+    require_installed("onnxruntime")
+    if wanted.int4:
+        _check_blocks(wanted, options)
+        return
+    wanted.refuse("int8 of onnxruntime.quantization", _OF_BLOCKS, "int4 has it")
     if wanted.int8 == "weights":
         raise OptionError(f"int8='weights': {_TOOL} has 'static' and 'dynamic'")
     if wanted.int8 == "dynamic":
@@ -53,7 +70,23 @@ def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> N
     if _activation_type(wanted) == "int8" and wanted.weight_type == "uint8":
         raise OptionError(f"weight_type='uint8': {_TOOL} has it with unsigned activations only")
     _require_opset(wanted, options)
-    require_installed("onnxruntime")
+
+
+def _check_blocks(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
+    """Refuse what has no counterpart in blocks of 4 bits."""
+    require_installed("onnx_ir")
+    wanted.refuse("int4", _OF_ACTIVATIONS, "activations stay floats, and each block has a scale")
+    size = _BLOCK if wanted.block_size is None else wanted.block_size
+    if size < _LEAST_BLOCK or size & (size - 1):
+        raise OptionError(
+            f"block_size: expected a power of two from {_LEAST_BLOCK} on, found {size}"
+        )
+    if wanted.int4_qdq and wanted.int4_embeddings:
+        raise OptionError("int4_embeddings: ONNX picks no rows of 4 bits, so not with int4_qdq")
+    opset = _NIBBLES if options.opset == "auto" else options.opset
+    for name in ("int4_qdq", "int4_embeddings"):
+        if getattr(wanted, name) and opset < _NIBBLES:
+            raise OptionError(f"{name}: tensors of 4 bits need opset {_NIBBLES}, found {opset}")
 
 
 def _require_opset(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
@@ -92,11 +125,13 @@ def quantize(
     """
     original = load(path)
     _check_excluded(original, wanted)
-    _require_float32(original)
+    if wanted.int8:
+        _require_float32(original)
     target = folder / path.name
     with closing(_open(original, path, target, wanted, samples, folder)) as tool:
         peak = 0
-        for inputs in _feed(samples if wanted.int8 != "dynamic" else None):
+        measures = wanted.int8 and wanted.int8 != "dynamic"
+        for inputs in _feed(samples if measures else None):
             (found,) = run_engine(tool, inputs)
             peak = int(found)
     result = load(target)
@@ -142,8 +177,9 @@ def _open(
 ) -> Engine:
     graph = model.proto.graph
     weights = {tensor.name for tensor in graph.initializer}
+    mode = "blocks" if wanted.int4 else "dynamic" if wanted.int8 == "dynamic" else "static"
     request: dict[str, AnyValue] = {
-        "mode": "dynamic" if wanted.int8 == "dynamic" else "static",
+        "mode": mode,
         "source": str(path.absolute()),
         "target": str(target.absolute()),
         "count": 0 if samples is None else len(samples),
@@ -156,11 +192,31 @@ def _open(
         "per_channel": wanted.per_channel,
         "symmetric": wanted.symmetric,
         "reduce_range": wanted.reduce_range,
-        "exclude": list(wanted.int8_exclude),
+        "exclude": [*wanted.int8_exclude, *([] if wanted.int4_heads else _heads(model))],
+        "block_size": wanted.block_size or _BLOCK,
+        "zero_points": wanted.zero_points,
+        "embeddings": wanted.int4_embeddings,
+        "qdq": wanted.int4_qdq,
     }
     if not can_start():
         return Quantizer(request)
     return ProcessEngine(_TOOL, answer_open, request, environment=temporary_files_in(folder))
+
+
+def _heads(model: OnnxModel) -> list[str]:
+    """Return the names of products that outputs come from, but for a few steps on each element."""
+    graph = model.proto.graph
+    made_by = {name: node for node in graph.node for name in node.output}
+    weights = {each.name for each in graph.initializer}
+    found = []
+    for output in graph.output:
+        node = made_by.get(output.name)
+        while node is not None and node.op_type in _BEHIND_HEADS:
+            data = [name for name in node.input if name not in weights]
+            node = made_by.get(data[0]) if len(data) == 1 else None
+        if node is not None and node.op_type in ("MatMul", "Gemm"):
+            found.append(node.name)
+    return found
 
 
 def _tidy(result: OnnxModel, original: OnnxModel) -> None:
@@ -187,6 +243,10 @@ def _require_change(original: OnnxModel, result: OnnxModel, report: Report) -> N
 
 
 def _describe(wanted: QuantizeOptions, samples: Samples | None) -> str:
+    if wanted.int4:
+        points = "with" if wanted.zero_points else "without"
+        size = wanted.block_size or _BLOCK
+        return f"weights int4 in blocks of {size} {points} zero points; activations stay floats"
     scales = "per channel" if wanted.per_channel else "per tensor"
     weights = f"weights {wanted.weight_type or 'int8'} {scales}"
     if wanted.int8 == "dynamic":
