@@ -153,7 +153,6 @@ def arrange(
             *([] if takes is None else [transform.RaiseLayers(whole, frozenset(model.params))]),
             _GroupHeads(),
             FoldLookups(),
-            *([] if opset >= FIRST_WITH_NIBBLES else [_BytesForNibbles()]),
             transform.channels_first(),
         ]
     )
@@ -186,7 +185,12 @@ def spell_out(
         return TABLE.can_export(node, opset) and takes(node)
 
     passes = transform.Sequential(
-        [transform.Decompose(supported=supported, expansion=expansion), _DenseAsProduct()]
+        [
+            *([] if opset >= FIRST_WITH_NIBBLES else [_BytesForNibbles()]),
+            transform.Decompose(supported=supported, expansion=expansion),
+            _DenseAsProduct(),
+            _TurnBlocks(),
+        ]
     )
     lowered = passes.run(model.mod)[0]
     return transform.fold_weights(
@@ -285,6 +289,34 @@ def _widen_nibbles(node: Expr) -> Expr:
     back = tuple(order.index(each) for each in range(len(parts)))
     floats = call("transpose", call("reshape", floats, newshape=moved), axes=back)
     return call("reshape", floats, newshape=shape)
+
+
+class _TurnBlocks(transform.FunctionPass):
+    """Store transposed what is dequantised in blocks: runtimes look for that beside a product."""
+
+    name: ClassVar[str] = "TurnBlocks"
+    changes: ClassVar[Sequence[str | type]] = ("serde.dequantize_linear",)
+
+    def transform(self, function: Function) -> Function:
+        """Rewrite matrices that are transposed."""
+        return rewrite_function(function, lambda _old, node: _turn_blocks(node))
+
+
+def _turn_blocks(node: Expr) -> Expr:
+    if not isinstance(node, Call) or called_name(node) != "transpose":
+        return node
+    (blocks,) = node.args
+    if not isinstance(blocks, Call) or called_name(blocks) != "serde.dequantize_linear":
+        return node
+    attrs, rank = dict(blocks.attrs), tensor_type(blocks).rank
+    if rank != 2 or not attrs["block_size"] or node.attrs["axes"] not in ((1, 0), None):
+        return node
+    turned = [
+        None if isinstance(each, Tuple) else call("transpose", each, axes=(1, 0))
+        for each in blocks.args
+    ]
+    attrs["axis"] = 1 - attrs["axis"] % rank
+    return call("serde.dequantize_linear", *turned, span=blocks.span, **attrs)
 
 
 def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:

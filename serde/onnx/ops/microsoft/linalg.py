@@ -94,14 +94,26 @@ def import_matmul_nbits(
     if min(K, N, block_size) < 1:
         raise Unsupported(f"{N} rows of {K} in blocks of {block_size}")
     blocks = -(-K // block_size)
-    rows = unpack_bits(ctx, relay.reshape(b, (N, -1)), bits)
-    levels = relay.strided_slice(rows, begin=[0], end=[K], strides=[1], axes=[1])
-    points = None
+    if zero_points is not None and ctx.type(zero_points).dtype != "uint8":
+        raise Unsupported(f"zero points of {ctx.type(zero_points).dtype}")
+    stored = [each for each in (b, zero_points) if each is not None]
+    narrow = bits == 4 and all(map(ctx.is_stored, stored))
+
+    def unpack(packed: Expr, count: int, length: int) -> Expr:
+        """Return `count` levels of each row, which has as many as fill bytes, or blocks."""
+        if narrow:
+            rows = ctx.nibbles(packed, (N, length))
+            if count == length:
+                return rows
+        else:
+            rows = unpack_bits(ctx, relay.reshape(packed, (N, -1)), bits)
+        return relay.strided_slice(rows, begin=[0], end=[count], strides=[1], axes=[1])
+
+    levels, points = unpack(b, K, blocks * block_size), None
     if zero_points is not None:
-        if ctx.type(zero_points).dtype != "uint8":
-            raise Unsupported(f"zero points of {ctx.type(zero_points).dtype}")
-        packed = unpack_bits(ctx, relay.reshape(zero_points, (N, -1)), bits)
-        points = relay.strided_slice(packed, begin=[0], end=[blocks], strides=[1], axes=[1])
+        points = unpack(zero_points, blocks, -(-blocks // 2) * 2)
+    elif narrow:
+        points = ctx.spread(1 << bits - 1, "uint4", (N, blocks))
     factors = relay.reshape(scales, (N, blocks))
     weight = dequantize_rows(ctx, levels, factors, points, bits, block_size)
     weight = relay.cast(weight, ctx.type(a).dtype)
