@@ -9,13 +9,14 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.core.weights import Array, Weight, numpy_dtype
-from serde.relay.ir import Dim, IRModule, ModelMeta, RelayModel, TensorType, infer_function
-from serde.relay.ir.expr import Constant, Expr, Function, Span, Tuple, Var
+from serde.relay.ir import Dim, IRModule, ModelMeta, OpDef, RelayModel, TensorType, infer_function
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Span, Tuple, Var
 from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.ir.visit import free_vars, post_order, rewrite
+from serde.relay.run.computed import ComputedWeight
 from serde.relay.transform.evaluate_constants import EvaluateConstants
 from serde.relay.transform.fold_shape import MAX_VALUES, ShapeFolder
-from serde.relay.transform.purity import compressed
+from serde.relay.transform.purity import compressed, unpacks
 
 __all__ = ["Assembly", "Folder", "closed_over"]
 
@@ -96,7 +97,26 @@ class Assembly:
         """Return a constant of at most `inline` elements, else a variable for the weight."""
         if weight.size <= inline:
             return Constant(weight.array(), Span(name))
+        if isinstance(weight, ComputedWeight) and any(map(unpacks, post_order(weight.expr))):
+            return self._unpacked(weight, name)
         return self.variable(weight, name)
+
+    def _unpacked(self, weight: ComputedWeight, name: str) -> Expr:
+        """Return what a weight is computed from, where that unpacks what is to stay compressed."""
+        known: dict[Expr, Expr] = {}
+        for node in filter(unpacks, post_order(weight.expr)):
+            if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+                continue
+            for operand, argument in zip(node.op.operands, node.args, strict=True):
+                sources = {each: weight.sources[each] for each in free_vars(argument)}
+                if sources:
+                    part = sources.get(argument) or ComputedWeight(argument, sources)
+                    own = name if operand is node.op.operands[0] else f"{name}_{operand.name}"
+                    known[argument] = self.variable(part, own)
+        body = rewrite(weight.expr, lambda _node, new: new, known)
+        loose = {each: self.variable(source, name) for each, source in weight.sources.items()
+                 if each in free_vars(body)}
+        return rewrite(body, lambda _node, new: new, dict[Expr, Expr](loose)) if loose else body
 
     def known(self, x: Expr) -> Array | None:
         """Return the value of a tensor that does not depend on inputs, if it is small."""

@@ -10,6 +10,7 @@ from typing import Any as AnyValue, Final
 from serde.core import FileWeight, dataclass
 from serde.errors import FormatError
 from serde.io.contained import location_fault, read_small
+from serde.torch.checkpoint.packed import Packing, read_packing
 from serde.torch.safetensors import read_document, read_safetensors
 
 __all__ = [
@@ -44,11 +45,13 @@ class Checkpoint:
         path: The folder.
         config: What ``config.json`` holds.
         weights: All tensors by their names on disk.
+        packing: How weights of linear layers are packed, if they are.
     """
 
     path: Path
     config: Mapping[str, AnyValue]
     weights: Mapping[str, FileWeight]
+    packing: Packing | None = None
 
 
 def is_checkpoint(path: Path) -> bool:
@@ -62,7 +65,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """Return what is in a folder, of which nothing is run.
 
     Raises:
-        FormatError: It asks for code of its own, is quantised, or its files do not fit together.
+        FormatError: It asks for code of its own, is quantised in another way than is read, or its files
+            do not fit together.
     """
     config = read_config(path, CONFIG)
     if not isinstance(config.get("model_type"), str):
@@ -73,8 +77,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
             f"run; without {_REMOTE}, {config['model_type']} is read by transformers' own class",
             path=path,
         )
-    if config.get(_QUANTIZED):
-        raise FormatError(f"{CONFIG}: {_QUANTIZED}: quantised weights are not read", path=path)
+    packed = config.get(_QUANTIZED)
+    packing = read_packing(packed, path) if packed else None
     names = _shards(path)
     weights: dict[str, FileWeight] = {}
     for name, wanted in names.items():
@@ -86,7 +90,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         if missing:
             raise FormatError(f"{name} lacks {missing[0][:200]}, which {_INDEX} names", path=path)
         weights |= found
-    return Checkpoint(path, config, weights)
+    return Checkpoint(path, config, weights, packing)
 
 
 def checkpoint_files(path: Path) -> list[Path]:

@@ -19,6 +19,7 @@ from serde.errors import FormatError, OptionError, SerdeError
 from serde.relay.ir import Tuple, Var
 from serde.relay.run.computed import ComputedWeight
 from serde.torch.checkpoint.files import CONFIG, Checkpoint
+from serde.torch.checkpoint.packed import unpack_weights
 from serde.torch.importer import to_relay
 from serde.torch.model import Graph, Node, Ref, TorchModel
 from serde.torch.options import TorchImportOptions
@@ -53,9 +54,12 @@ def load_config(checkpoint: Checkpoint) -> AnyValue:
     """
     transformers = require("transformers")
     with _offline(), _telling(checkpoint, CONFIG):
-        return transformers.AutoConfig.from_pretrained(
+        config = transformers.AutoConfig.from_pretrained(
             str(checkpoint.path), local_files_only=True, trust_remote_code=False
         )
+    if checkpoint.packing is not None:  # Its packages would be asked for, and are not needed.
+        del config.quantization_config
+    return config
 
 
 def load_module(
@@ -70,12 +74,13 @@ def load_module(
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     mode = FakeTensorMode(allow_non_fake_inputs=True)
+    weights = _weights(checkpoint, config, dtype)
     with mode:
         state = {
             name: torch.empty(each.shape, dtype=getattr(torch, each.dtype))
-            for name, each in checkpoint.weights.items()
+            for name, each in weights.items()
         }
-    recording = _Recording(checkpoint, state)
+    recording = _Recording(checkpoint, weights, state)
     with _offline(), recording.mode(), _telling(checkpoint, "weights"):
         module, info = kind.from_pretrained(
             None,
@@ -92,15 +97,31 @@ def load_values(
     checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str
 ) -> AnyValue:
     """Return the module with all values in memory, which can run."""
+    given: dict[str, AnyValue] = {
+        "use_safetensors": True, "local_files_only": True, "trust_remote_code": False,
+    }  # fmt: skip
+    path: str | None = str(checkpoint.path)
+    if checkpoint.packing is not None:
+        weights = _weights(checkpoint, config, dtype)
+        path, given = None, {"state_dict": {name: _tensor(x) for name, x in weights.items()}}
     with _offline(), _telling(checkpoint, "weights"):
-        return kind.from_pretrained(
-            str(checkpoint.path),
-            config=config,
-            dtype=_torch_dtype(dtype),
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
-        )
+        return kind.from_pretrained(path, config=config, dtype=_torch_dtype(dtype), **given)
+
+
+def _weights(checkpoint: Checkpoint, config: AnyValue, dtype: str) -> Mapping[str, Weight]:
+    """Return all tensors of a checkpoint, those of packed layers in the dtype of the module."""
+    if checkpoint.packing is None:
+        return checkpoint.weights
+    own = str(getattr(config, "dtype", None) or "").removeprefix("torch.")
+    wanted = own if dtype == "auto" else dtype
+    return unpack_weights(checkpoint.weights, checkpoint.packing, wanted or None, checkpoint.path)
+
+
+def _tensor(weight: Weight) -> AnyValue:
+    torch = require("torch")
+    if weight.dtype == "bfloat16":
+        return torch.from_numpy(weight.array().view("int16")).view(torch.bfloat16)
+    return torch.from_numpy(weight.array())
 
 
 def _torch_dtype(dtype: str) -> AnyValue:
@@ -159,11 +180,15 @@ class _Recording:
 
     Args:
         checkpoint: The checkpoint.
-        state: Its tensors, without values.
+        weights: Its tensors.
+        state: The same, without values.
     """
 
-    def __init__(self, checkpoint: Checkpoint, state: Mapping[str, AnyValue]) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, weights: Mapping[str, Weight], state: Mapping[str, AnyValue]
+    ) -> None:
         self._checkpoint = checkpoint
+        self._weights = weights
         self._nodes: list[Node] = []
         self._held: list[AnyValue] = [*state.values()]
         self._names = {id(each): f"weight_{i}" for i, each in enumerate(self._held)}
@@ -246,9 +271,8 @@ class _Recording:
         outputs = [Ref(self._names[id(each)]) for each in tensors]
         names = [f"output_{place}" for place in range(len(outputs))]
         graph = Graph([], self._nodes, outputs, self._sources)
-        stored = self._checkpoint.weights
         model = to_relay(
-            TorchModel(graph, [], names, stored, "exported program"), TorchImportOptions(), Report()
+            TorchModel(graph, [], names, self._weights, "exported program"), TorchImportOptions(), Report()
         )
         body = model.main.body
         found = body.fields if isinstance(body, Tuple) else [body]
