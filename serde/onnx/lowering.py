@@ -29,7 +29,7 @@ from serde.relay.ir import (
 )
 from serde.relay.ir.bodies import inner_first
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
-from serde.relay.ir.visit import has_kind, rewrite, rewrite_function
+from serde.relay.ir.visit import has_kind, post_order, rewrite, rewrite_function
 from serde.relay.transform.compose import Pattern
 from serde.relay.transform.positions import FoldLookups
 from serde.walk.lowering import quantized_as_floats
@@ -184,6 +184,8 @@ def spell_out(
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, opset) and takes(node)
 
+    if opset < FIRST_WITH_NIBBLES:
+        _note_widened(model, report)
     passes = transform.Sequential(
         [
             *([] if opset >= FIRST_WITH_NIBBLES else [_BytesForNibbles()]),
@@ -289,6 +291,17 @@ def _widen_nibbles(node: Expr) -> Expr:
     back = tuple(order.index(each) for each in range(len(parts)))
     floats = call("transpose", call("reshape", floats, newshape=moved), axes=back)
     return call("reshape", floats, newshape=shape)
+
+
+def _note_widened(model: RelayModel, report: Report) -> None:
+    used = {each.name_hint for each in post_order(model.main.body) if isinstance(each, Var)}
+    kinds = [weight.dtype for name, weight in model.params.items() if name in used]
+    count = sum(each in _BYTES for each in kinds)
+    if count:
+        report.notes.append(
+            f"{count} weights of 4 bits are stored in 8: opset {FIRST_WITH_NIBBLES} has 4 bits, "
+            "and so has runtime='onnxruntime' in products"
+        )
 
 
 class _TurnBlocks(transform.FunctionPass):

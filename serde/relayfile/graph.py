@@ -9,7 +9,14 @@ from serde.core import ArrayWeight, Report, Weight
 from serde.core.lossy import SIX_DIGIT_FLOATS
 from serde.errors import ConverterBug, RelayError, raise_if_refused
 from serde.relay.ir import (
-    IRModule, OpDef, call, called_name, has_kind, post_order, rewrite, rewrite_function,
+    IRModule,
+    OpDef,
+    call,
+    called_name,
+    has_kind,
+    post_order,
+    rewrite,
+    rewrite_function,
     tensor_type,
 )  # fmt: skip
 from serde.relay.ir.compare import equal_in_six_digits, first_difference
@@ -212,7 +219,7 @@ def _widen_nibbles(model: RelayModel) -> RelayModel:
         if wider is None:
             return node
         wide = [None if x is None else call("cast", x, dtype=wider) for x in (levels, points)]
-        return call(node.op.name, wide[0], scale, wide[1], span=node.span, **node.attrs)
+        return call(called_name(node), wide[0], scale, wide[1], span=node.span, **node.attrs)
 
     functions = {name: rewrite_function(each, widen) for name, each in model.mod.functions.items()}
     return fold_weights(model.evolve(mod=model.mod.with_functions(functions)))

@@ -110,13 +110,14 @@ class Assembly:
             for operand, argument in zip(node.op.operands, node.args, strict=True):
                 sources = {each: weight.sources[each] for each in free_vars(argument)}
                 if sources:
-                    part = sources.get(argument) or ComputedWeight(argument, sources)
+                    part = sources[argument] if isinstance(argument, Var) else None
+                    part = ComputedWeight(argument, sources) if part is None else part
                     own = name if operand is node.op.operands[0] else f"{name}_{operand.name}"
                     known[argument] = self.variable(part, own)
         body = rewrite(weight.expr, lambda _node, new: new, known)
-        loose = {each: self.variable(source, name) for each, source in weight.sources.items()
-                 if each in free_vars(body)}
-        return rewrite(body, lambda _node, new: new, dict[Expr, Expr](loose)) if loose else body
+        loose = [each for each in free_vars(body) if each in weight.sources]
+        rest: dict[Expr, Expr] = {each: self.variable(weight.sources[each], name) for each in loose}
+        return rewrite(body, lambda _node, new: new, rest) if rest else body
 
     def known(self, x: Expr) -> Array | None:
         """Return the value of a tensor that does not depend on inputs, if it is small."""

@@ -80,28 +80,39 @@ def _interleave(values: np.ndarray) -> np.ndarray:
     return pack_words(ordered.reshape(len(values), -1), 4)
 
 
-def pack_folder(folder: Path, module: Any, how: Mapping[str, Any]) -> None:
-    """Replace a saved checkpoint's linear layers, but for the head, by packed ones.
+def pack_folder(
+    folder: Path, module: Any, how: Mapping[str, Any], turned: tuple[str, ...] = ()
+) -> Any:
+    """Replace a saved checkpoint's linear layers, but for head and router, by packed ones.
 
-    The module gets the floats that these stand for.
+    Layers whose names end so have weights of (inputs, outputs), as in GPT-2. What is returned is
+    the module with the floats that the packed ones stand for.
     """
-    import torch
-    from safetensors.torch import save_file
+    from safetensors.torch import load_file, save_file
 
-    head = module.get_output_embeddings()
-    tensors = {name: each.detach().clone() for name, each in module.state_dict().items()}
-    if module.config.tie_word_embeddings:
-        tensors.pop("lm_head.weight", None)
-    for place, (name, layer) in enumerate(module.named_modules()):
-        if not isinstance(layer, torch.nn.Linear) or layer is head:
+    floats = load_file(folder / "model.safetensors")
+    packed = dict(floats)
+    for place, (name, each) in enumerate(floats.items()):
+        layer = name.removesuffix(".weight")
+        if each.ndim != 2 or layer.endswith(("lm_head", "gate", "embed_in", "embed_out")):
             continue
-        packed, floats = quantize(layer.weight.detach().numpy(), how, place)
-        del tensors[f"{name}.weight"]
-        tensors |= {f"{name}.{part}": torch.from_numpy(each) for part, each in packed.items()}
-        layer.weight.data = torch.from_numpy(floats)
+        if layer == name or any(x in layer for x in ("embed", "wte", "wpe")):
+            continue
+        turns = layer.endswith(turned)
+        weight = each.float().numpy()
+        parts, found = quantize(weight.T if turns else weight, how, place)
+        floats[name] = torch_of(found.T if turns else found)
+        del packed[name]
+        packed |= {f"{layer}.{part}": torch_of(values) for part, values in parts.items()}
+    save_file(floats, folder / "model.safetensors", metadata={"format": "pt"})
+    judge = type(module).from_pretrained(folder).eval()
+    save_file(packed, folder / "model.safetensors", metadata={"format": "pt"})
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "quantization_config": dict(how)}))
-    save_file(
-        {name: each.contiguous() for name, each in tensors.items()},
-        folder / "model.safetensors", metadata={"format": "pt"},
-    )  # fmt: skip
+    return judge
+
+
+def torch_of(values: np.ndarray) -> Any:
+    import torch
+
+    return torch.from_numpy(np.ascontiguousarray(values))

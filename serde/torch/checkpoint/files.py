@@ -65,8 +65,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """Return what is in a folder, of which nothing is run.
 
     Raises:
-        FormatError: It asks for code of its own, is quantised in another way than is read, or its files
-            do not fit together.
+        FormatError: It asks for code of its own, is quantised in a way that is not read, or its
+            files do not fit together.
     """
     config = read_config(path, CONFIG)
     if not isinstance(config.get("model_type"), str):

@@ -74,7 +74,7 @@ def load_module(
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    weights = _weights(checkpoint, config, dtype)
+    weights = _weights(checkpoint, kind, config, dtype)
     with mode:
         state = {
             name: torch.empty(each.shape, dtype=getattr(torch, each.dtype))
@@ -102,19 +102,28 @@ def load_values(
     }  # fmt: skip
     path: str | None = str(checkpoint.path)
     if checkpoint.packing is not None:
-        weights = _weights(checkpoint, config, dtype)
+        weights = _weights(checkpoint, kind, config, dtype)
         path, given = None, {"state_dict": {name: _tensor(x) for name, x in weights.items()}}
     with _offline(), _telling(checkpoint, "weights"):
         return kind.from_pretrained(path, config=config, dtype=_torch_dtype(dtype), **given)
 
 
-def _weights(checkpoint: Checkpoint, config: AnyValue, dtype: str) -> Mapping[str, Weight]:
+def _weights(
+    checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str
+) -> Mapping[str, Weight]:
     """Return all tensors of a checkpoint, those of packed layers in the dtype of the module."""
     if checkpoint.packing is None:
         return checkpoint.weights
+    with _telling(checkpoint, CONFIG), require("torch").device("meta"):
+        layers = kind(config).named_modules()
+    turning = require("transformers").pytorch_utils.Conv1D
+    prefix = f"{kind.base_model_prefix}."
+    turned = [name.removeprefix(prefix) for name, each in layers if isinstance(each, turning)]
     own = str(getattr(config, "dtype", None) or "").removeprefix("torch.")
     wanted = own if dtype == "auto" else dtype
-    return unpack_weights(checkpoint.weights, checkpoint.packing, wanted or None, checkpoint.path)
+    return unpack_weights(
+        checkpoint.weights, checkpoint.packing, wanted or None, checkpoint.path, turned=turned
+    )
 
 
 def _tensor(weight: Weight) -> AnyValue:
@@ -272,7 +281,9 @@ class _Recording:
         names = [f"output_{place}" for place in range(len(outputs))]
         graph = Graph([], self._nodes, outputs, self._sources)
         model = to_relay(
-            TorchModel(graph, [], names, self._weights, "exported program"), TorchImportOptions(), Report()
+            TorchModel(graph, [], names, self._weights, "exported program"),
+            TorchImportOptions(),
+            Report(),
         )
         body = model.main.body
         found = body.fields if isinstance(body, Tuple) else [body]

@@ -7,7 +7,7 @@ axis 1, as Relay has it; levels are moved and never computed with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
@@ -56,7 +56,7 @@ def read_packing(document: AnyValue, path: Path) -> Packing:
     if not isinstance(document, dict):
         raise refuse("expected an object")
     method = document.get("quant_method")
-    bits = document.get("bits", document.get("w_bit"))
+    bits: AnyValue = document.get("bits", document.get("w_bit"))
     group = document.get("group_size", document.get("q_group_size"))
     form = document.get("checkpoint_format", "gptq") if method == "gptq" else None
     version = str(document.get("version", "gemm")).lower() if method == "awq" else None
@@ -74,7 +74,12 @@ def read_packing(document: AnyValue, path: Path) -> Packing:
 
 
 def unpack_weights(
-    weights: Mapping[str, FileWeight], packing: Packing, dtype: str | None, path: Path
+    weights: Mapping[str, FileWeight],
+    packing: Packing,
+    dtype: str | None,
+    path: Path,
+    *,
+    turned: Collection[str] = (),
 ) -> dict[str, Weight]:
     """Return weights of which those of quantised layers are called as in a module of floats.
 
@@ -83,6 +88,7 @@ def unpack_weights(
         packing: How layers are packed.
         dtype: What layers compute in; None for the dtype of their scales.
         path: Where they are, for messages.
+        turned: Names, or their ends, of layers that have weights of (inputs, outputs).
 
     Raises:
         FormatError: Parts of a layer are missing or do not fit together.
@@ -96,17 +102,25 @@ def unpack_weights(
         if missing is not None:
             raise FormatError(f"{layer}qweight is without {layer}{missing}"[:300], path=path)
         known = {part: each for part, each in parts.items() if each is not None}
+        turns = f".{layer}".endswith(tuple(f".{name}." for name in turned))
         try:
-            found[f"{layer}weight"] = _unpack(known, weights.get(f"{layer}g_idx"), packing, dtype)
+            found[f"{layer}weight"] = _unpack(
+                known, weights.get(f"{layer}g_idx"), packing, dtype, turns=turns
+            )
         except ValueError as error:
             raise FormatError(f"{layer[:200]}{error}", path=path) from None
     return found
 
 
 def _unpack(
-    parts: Mapping[str, FileWeight], g_idx: FileWeight | None, packing: Packing, dtype: str | None
+    parts: Mapping[str, FileWeight],
+    g_idx: FileWeight | None,
+    packing: Packing,
+    dtype: str | None,
+    *,
+    turns: bool,
 ) -> Weight:
-    """Return the weight of a layer.
+    """Return the weight of a layer, outputs first unless it `turns`.
 
     Raises:
         ValueError: Its parts do not fit together.
@@ -124,7 +138,7 @@ def _unpack(
             call("transpose", second, axes=(1, 2, 0)),
         )
     levels = call("reshape", moved[0], newshape=(outputs, inputs))
-    points = call("reshape", moved[1], newshape=(outputs, groups))
+    points: Expr = call("reshape", moved[1], newshape=(outputs, groups))
     if packing.minus_one:
         points = _one_more(points, packed[1], packing.bits)
     order = None if g_idx is None else _order(g_idx, inputs, packing.group or inputs)
@@ -133,12 +147,14 @@ def _unpack(
     factors: Expr = call("transpose", scales, axes=(1, 0))
     if dtype in ("float32", "float64"):
         factors = call("cast", factors, dtype=dtype)
-    weight = call(
+    weight: Expr = call(
         "serde.dequantize_linear", levels, factors, points, axis=1,
         block_size=packing.group or inputs, out_dtype=dtype,
     )  # fmt: skip
     if order is not None:
         weight = call("take", weight, const(np.argsort(order).astype(np.int32)), axis=1)
+    if turns:
+        weight = call("transpose", weight, axes=(1, 0))
     return ComputedWeight(weight, {first: packed[0], second: packed[1], scales: parts["scales"]})
 
 
@@ -211,7 +227,9 @@ def _order(g_idx: FileWeight, inputs: int, group: int) -> Array | None:
     groups = g_idx.array()
     usual = np.arange(inputs) // group
     if groups.shape != (inputs,) or groups.dtype != np.int32:
-        raise ValueError(f"g_idx: expected int32 [{inputs}], found {g_idx.dtype}{list(groups.shape)}")
+        raise ValueError(
+            f"g_idx: expected int32 [{inputs}], found {g_idx.dtype}{list(groups.shape)}"
+        )
     order = np.argsort(groups, kind="stable").astype(np.int32)
     if not np.array_equal(groups[order], usual):
         raise ValueError(f"g_idx: expected groups of {group} inputs")

@@ -32,9 +32,7 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def make(folder: Path, way: str, config: str = "LlamaConfig", **own: Any) -> Any:
     """Save a packed checkpoint; return the module with the floats that it stands for."""
-    module = save(folder, config, **{**SIZES, **own})
-    pack_folder(folder, module, WAYS[way])
-    return module
+    return pack_folder(folder, save(folder, config, **{**SIZES, **own}), WAYS[way])
 
 
 def logits(path: Path, module: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -91,9 +89,7 @@ def test_integers_are_moved_alone(tmp_path: Path) -> None:
     weight = module.model.layers[0].mlp.down_proj.weight.detach().numpy().copy()
     pack_folder(tmp_path / "in", module, WAYS["gptq"])
     parts, _ = quantize(weight, WAYS["gptq"])
-    serde.convert(
-        tmp_path / "in", tmp_path / "out", target_format="onnx", runtime="onnxruntime"
-    )
+    serde.convert(tmp_path / "in", tmp_path / "out", target_format="onnx", runtime="onnxruntime")
     graph = onnx.load(tmp_path / "out" / "model.onnx").graph
     tensors = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
     (node,) = (
@@ -112,13 +108,25 @@ def test_integers_are_moved_alone(tmp_path: Path) -> None:
 
 
 def test_experts(tmp_path: Path) -> None:
+    """Layers of experts, which transformers stacks, are stacked as levels."""
     own = {"num_local_experts": 3, "num_experts_per_tok": 2}
-    module = save(tmp_path / "in", "MixtralConfig", **SIZES, **own)
-    names = [name for name, each in module.named_modules() if isinstance(each, torch.nn.Linear)]
-    assert names
-    pack_folder(tmp_path / "in", module, WAYS["gptq-sym"])
-    serde.convert(tmp_path / "in", tmp_path / "out", target_format="onnx", runtime="onnxruntime")
+    module = make(tmp_path / "in", "gptq-sym", "MixtralConfig", **own)
+    serde.convert(tmp_path / "in", tmp_path / "out", target_format="onnx", opset=21)
     close(*logits(tmp_path / "out" / "model.onnx", module))
+    model = onnx.load(tmp_path / "out" / "model.onnx")
+    floats = [x for x in model.graph.initializer if x.data_type == onnx.TensorProto.FLOAT]
+    assert floats
+    assert max(np.prod(each.dims) for each in floats) == TEXT["vocab_size"] * 64
+
+
+def test_layers_of_inputs_first(tmp_path: Path) -> None:
+    """GPT-2 has weights of (inputs, outputs), square ones among them."""
+    module = save(tmp_path / "in", "GPT2Config", n_positions=64, **SIZES)
+    turned = ("c_attn", "c_proj", "c_fc")
+    judge = pack_folder(tmp_path / "in", module, WAYS["gptq"], turned)
+    serde.convert(tmp_path / "in", tmp_path / "out", target_format="onnx", runtime="onnxruntime")
+    close(*logits(tmp_path / "out" / "model.onnx", judge))
+    assert operators(tmp_path / "out" / "model.onnx").count("MatMulNBits") == 4
 
 
 def test_half(tmp_path: Path) -> None:
