@@ -352,6 +352,12 @@ class _Passes3(TypedDict, total=False):
     classes; with less, nothing is written (default None)."""
     min_cosine: float | None
     """Least cosine between the source's outputs and the smaller model's, likewise (default None)."""
+    perplexity_text: str | None
+    """A file of text, in UTF-8, of which it is told how well a model that generates predicts it,
+    before and after (default None)."""
+    max_perplexity: float | None
+    """Greatest perplexity of the smaller model on that text; with a greater one, nothing is written
+    (default None)."""
 
 class _WritingMxnet(TypedDict, total=False):
     params_epoch: int

@@ -50,6 +50,10 @@ class QuantizeOptions:
         min_agreement: Least share of samples whose best class stays the same, for outputs that are
             scores of classes; with less, nothing is written.
         min_cosine: Least cosine between the source's outputs and the smaller model's, likewise.
+        perplexity_text: A file of text, in UTF-8, of which it is told how well a model that
+            generates predicts it, before and after.
+        max_perplexity: Greatest perplexity of the smaller model on that text; with a greater one,
+            nothing is written.
     """
 
     int8: bool | Literal["static", "dynamic", "weights"] = field(
@@ -106,6 +110,13 @@ class QuantizeOptions:
         default=None,
         metadata={"help": "Least cosine with the source's outputs; less fails (exit 4)."},
     )
+    perplexity_text: str | None = field(
+        default=None,
+        metadata={"help": "Text that a model is to predict, before and after.", "metavar": "FILE"},
+    )
+    max_perplexity: float | None = field(
+        default=None, metadata={"help": "Greatest perplexity on that text; more fails (exit 4)."}
+    )
 
     def __post_init__(self) -> None:
         if self.palettize not in (None, *_PALETTES):
@@ -117,6 +128,8 @@ class QuantizeOptions:
             least = getattr(self, name)
             if least is not None and not 0.0 <= least <= 1.0:
                 raise OptionError(f"{name}: expected a number from 0 to 1, found {least}")
+        if self.max_perplexity is not None and self.perplexity_text is None:
+            raise OptionError("max_perplexity: of a text, which perplexity_text names")
         if self.int8 and self.int4:
             raise OptionError("int8 and int4: one of them")
         if self.block_size is not None and self.block_size < 1:

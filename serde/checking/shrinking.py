@@ -12,10 +12,13 @@ from serde.bridge.quantizing import QuantizeOptions
 from serde.checking.accuracy import measure_accuracy, require_accuracy
 from serde.checking.data import CheckData
 from serde.checking.engines import engine_for_path
+from serde.checking.generating import Prompts, generates
 from serde.checking.inputs import InputSets
+from serde.checking.perplexity import Text, read_text
 from serde.checking.tolerance import CheckOptions
 from serde.checking.written import WrittenModel
 from serde.core import Array, Report
+from serde.engine.base import Engine
 from serde.errors import CheckError, OptionError
 from serde.io.staging import staging_directory, stored_bytes
 from serde.relay.ir import Call, Decompresses, RelayModel, Var, Work, has_trait, post_order
@@ -94,6 +97,10 @@ class Shrinking:
         self._calibration: CheckData | None = wanted.calibration
         self._data = self._calibration if check.data is None else check.data
         self._float_path = Path()
+        self._text: Text | None = None
+        if wanted.perplexity_text is not None:
+            files = written.conversion.files
+            self._text = read_text(wanted.perplexity_text, files, written.expected)
 
     @contextmanager
     def shrunk(self, path: Path, check: Callable[[Path], None] | None = None) -> Iterator[AnyValue]:
@@ -156,24 +163,41 @@ class Shrinking:
                 running.enter_context(closing(engine_for_path(self._conversion.writer, each)))
                 for each in (self._float_path, path)
             )
+            data, model = self._data, written.expected
+            if data is None and generates(model):
+                data = Prompts(model, self._dims).samples(source, padded=False)
             sets = InputSets(
-                written.expected, source, before,
-                report=Report(), runs=self._runs, data=self._data,
+                model, source, before,
+                report=Report(), runs=self._runs, data=data,
                 dims={} if self._data is self._calibration is not None else self._dims,
                 float16=written.computes_float16,
             )  # fmt: skip
             rows, count = measure_accuracy(sets.reference, before, after, sets, written.outputs)
+            if self._text is not None:
+                self._measure_text(self._text, before, after)
         self._report.accuracy = rows = require_accuracy(rows, self._wanted)
         facts["float_size_bytes"] = stored_bytes(self._float_path.parent)
         facts["smaller_size_bytes"] = stored_bytes(path.parent)
         facts["accuracy_data"] = self._name_data(count)
         failed = [each.output for each in rows if each.passed is False]
+        most = self._wanted.max_perplexity
+        if most is not None and not facts["perplexity_after"] <= most:
+            found = f"made smaller, the perplexity is {facts['perplexity_after']:g}"
+            told = f"{path.name}: {found}, above {most:g}, the most that is allowed"
+            raise CheckError(told, self._report)
         if failed:
             raise CheckError(
                 f"{path.name}: made smaller, {', '.join(failed)} is below the least that is "
                 "demanded",
                 self._report,
             )
+
+    def _measure_text(self, text: Text, before: Engine, after: Engine) -> None:
+        """Tell how well a text is predicted by both models."""
+        prompts = Prompts(self._written.expected, self._dims)
+        for name, engine in (("before", before), ("after", after)):
+            self._report.facts[f"perplexity_{name}"] = round(text.perplexity(prompts, engine), 4)
+        self._report.facts["perplexity_tokens"] = len(text.tokens)
 
     def _name_data(self, count: int) -> str:
         samples = "1 sample" if count == 1 else f"{count} samples"
