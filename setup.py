@@ -40,6 +40,8 @@ EXTRAS = {
         "torch>=2.6",
         "transformers>=5.20; python_version >= '3.11'",
     ],
+    # For files of GGUF, beside the former.
+    "gguf": ["gguf>=0.17"],
     "tflite": ["ai-edge-litert>=2.1"],
     "tvm": TVM,
     "check": ["onnxruntime>=1.19", "pillow>=10"],

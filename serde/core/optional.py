@@ -29,6 +29,7 @@ EXTRAS: Final[dict[str, str]] = {
     "PIL": "check",
     "ai_edge_litert": "tflite",
     "fsspec": "stores",
+    "gguf": "gguf",
     "mxnet": "mxnet",
     "onnx_ir": "quantize",
     "onnxruntime": "check",

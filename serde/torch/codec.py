@@ -32,8 +32,10 @@ def detect(path: Path) -> bool:
 
     So is what ``torch.save`` wrote, and safetensors, of which loading says why they are not read.
     """
+    if is_checkpoint(path):
+        return True
     if path.is_dir():
-        return is_checkpoint(path) or all((path / name).is_file() for name in _WRITTEN)
+        return all((path / name).is_file() for name in _WRITTEN)
     if not path.is_file():
         return False
     if not is_zip(path):

@@ -109,7 +109,7 @@ class Assembly:
                 continue
             for operand, argument in zip(node.op.operands, node.args, strict=True):
                 sources = {each: weight.sources[each] for each in free_vars(argument)}
-                if sources:
+                if not isinstance(argument, Tuple):
                     part = sources[argument] if isinstance(argument, Var) else None
                     part = ComputedWeight(argument, sources) if part is None else part
                     own = name if operand is node.op.operands[0] else f"{name}_{operand.name}"

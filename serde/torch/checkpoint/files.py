@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core import FileWeight, dataclass
+from serde.core import FileWeight, Weight, dataclass
 from serde.errors import FormatError
 from serde.io.contained import location_fault, read_small
-from serde.torch.checkpoint.packed import Packing, read_packing
+from serde.torch.checkpoint.gguf import gguf_tokenizer, is_gguf, read_gguf, unpack_gguf
+from serde.torch.checkpoint.packed import read_packing, unpack_weights
 from serde.torch.safetensors import read_document, read_safetensors
 
 __all__ = [
@@ -45,17 +47,20 @@ class Checkpoint:
         path: The folder.
         config: What ``config.json`` holds.
         weights: All tensors by their names on disk.
-        packing: How weights of linear layers are packed, if they are.
+        unpack: Makes the weights of a module of them, where they are packed; takes the module,
+            without values, and the dtype of its layers, None for that of their scales.
     """
 
     path: Path
     config: Mapping[str, AnyValue]
     weights: Mapping[str, FileWeight]
-    packing: Packing | None = None
+    unpack: Callable[[AnyValue, str | None], Mapping[str, Weight]] | None = None
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Whether a path is a folder with a config and weights in safetensors, but no source."""
+    """Whether a path is a folder with a config and weights in safetensors, or a file of GGUF."""
+    if is_gguf(path):
+        return True
     if not (path / CONFIG).is_file() or (path / "model.py").is_file():
         return False
     return any((path / name).is_file() for name in (_WEIGHTS, _INDEX))
@@ -68,6 +73,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
         FormatError: It asks for code of its own, is quantised in a way that is not read, or its
             files do not fit together.
     """
+    if path.is_file():
+        return Checkpoint(path, {}, {}, partial(unpack_gguf, *read_gguf(path), path))
     config = read_config(path, CONFIG)
     if not isinstance(config.get("model_type"), str):
         raise FormatError(f"{CONFIG}: expected a model_type", path=path)
@@ -90,16 +97,21 @@ def open_checkpoint(path: Path) -> Checkpoint:
         if missing:
             raise FormatError(f"{name} lacks {missing[0][:200]}, which {_INDEX} names", path=path)
         weights |= found
-    return Checkpoint(path, config, weights, packing)
+    unpack = None if packing is None else partial(unpack_weights, weights, packing, path)
+    return Checkpoint(path, config, weights, unpack)
 
 
 def checkpoint_files(path: Path) -> list[Path]:
     """Return the files of a folder that a model is read from."""
+    if path.is_file():
+        return [path]
     return [path / CONFIG, *(path / name for name in _shards(path))]
 
 
-def sidecars(path: Path) -> dict[str, Path]:
+def sidecars(path: Path) -> Mapping[str, Path | str]:
     """Return the files of tokenizers and the like in a folder, by name."""
+    if path.is_file():
+        return gguf_tokenizer(path)
     there = [name for name in _SIDECARS if (path / name).is_file()]
     return {name: Path(_member(path, name)) for name in there}
 

@@ -19,7 +19,6 @@ from serde.errors import FormatError, OptionError, SerdeError
 from serde.relay.ir import Tuple, Var
 from serde.relay.run.computed import ComputedWeight
 from serde.torch.checkpoint.files import CONFIG, Checkpoint
-from serde.torch.checkpoint.packed import unpack_weights
 from serde.torch.importer import to_relay
 from serde.torch.model import Graph, Node, Ref, TorchModel
 from serde.torch.options import TorchImportOptions
@@ -52,12 +51,13 @@ def load_config(checkpoint: Checkpoint) -> AnyValue:
     Raises:
         FormatError: transformers refuses it, or does not know the family.
     """
-    transformers = require("transformers")
+    transformers, path = require("transformers"), checkpoint.path
+    place: dict[str, AnyValue] = {"local_files_only": True, "trust_remote_code": False}
+    if path.is_file():
+        path, place = path.parent, {**place, "gguf_file": path.name}
     with _offline(), _telling(checkpoint, CONFIG):
-        config = transformers.AutoConfig.from_pretrained(
-            str(checkpoint.path), local_files_only=True, trust_remote_code=False
-        )
-    if checkpoint.packing is not None:  # Its packages would be asked for, and are not needed.
+        config = transformers.AutoConfig.from_pretrained(str(path), **place)
+    if hasattr(config, "quantization_config"):  # Its packages would be asked for, without need.
         del config.quantization_config
     return config
 
@@ -101,7 +101,7 @@ def load_values(
         "use_safetensors": True, "local_files_only": True, "trust_remote_code": False,
     }  # fmt: skip
     path: str | None = str(checkpoint.path)
-    if checkpoint.packing is not None:
+    if checkpoint.unpack is not None:
         weights = _weights(checkpoint, kind, config, dtype)
         path, given = None, {"state_dict": {name: _tensor(x) for name, x in weights.items()}}
     with _offline(), _telling(checkpoint, "weights"):
@@ -111,19 +111,13 @@ def load_values(
 def _weights(
     checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str
 ) -> Mapping[str, Weight]:
-    """Return all tensors of a checkpoint, those of packed layers in the dtype of the module."""
-    if checkpoint.packing is None:
+    """Return all tensors of a checkpoint, those that are packed in the dtype of the module."""
+    if checkpoint.unpack is None:
         return checkpoint.weights
     with _telling(checkpoint, CONFIG), require("torch").device("meta"):
-        layers = kind(config).named_modules()
-    turning = require("transformers").pytorch_utils.Conv1D
-    prefix = f"{kind.base_model_prefix}."
-    turned = [name.removeprefix(prefix) for name, each in layers if isinstance(each, turning)]
-    own = str(getattr(config, "dtype", None) or "").removeprefix("torch.")
-    wanted = own if dtype == "auto" else dtype
-    return unpack_weights(
-        checkpoint.weights, checkpoint.packing, wanted or None, checkpoint.path, turned=turned
-    )
+        module = kind(config)
+        own = str(getattr(config, "dtype", None) or "").removeprefix("torch.")
+        return checkpoint.unpack(module, (own if dtype == "auto" else dtype) or None)
 
 
 def _tensor(weight: Weight) -> AnyValue:

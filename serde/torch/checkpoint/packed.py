@@ -7,20 +7,20 @@ axis 1, as Relay has it; levels are moved and never computed with.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
 import numpy as np
 
-from serde.core import Array, FileWeight, Weight, dataclass
+from serde.core import Array, FileWeight, Weight, dataclass, require
 from serde.errors import FormatError
 from serde.io.packed import PackedWeight
 from serde.relay.ir import Expr, TensorType, call, tensor_type
 from serde.relay.ir.expr import Var, const
 from serde.relay.run.computed import ComputedWeight
 
-__all__ = ["Packing", "read_packing", "unpack_weights"]
+__all__ = ["Packing", "dequantized", "read_packing", "unpack_weights"]
 
 _PARTS: Final = ("qweight", "scales", "qzeros")
 _WORD: Final = 32
@@ -76,23 +76,29 @@ def read_packing(document: AnyValue, path: Path) -> Packing:
 def unpack_weights(
     weights: Mapping[str, FileWeight],
     packing: Packing,
-    dtype: str | None,
     path: Path,
-    *,
-    turned: Collection[str] = (),
+    module: AnyValue,
+    dtype: str | None,
 ) -> dict[str, Weight]:
     """Return weights of which those of quantised layers are called as in a module of floats.
 
     Args:
         weights: All tensors by their names on disk.
         packing: How layers are packed.
-        dtype: What layers compute in; None for the dtype of their scales.
         path: Where they are, for messages.
-        turned: Names, or their ends, of layers that have weights of (inputs, outputs).
+        module: The module, which needs no values.
+        dtype: What layers compute in; None for the dtype of their scales.
 
     Raises:
         FormatError: Parts of a layer are missing or do not fit together.
     """
+    turning = require("transformers").pytorch_utils.Conv1D
+    prefix = f"{module.base_model_prefix}."
+    turned = tuple(
+        f".{name.removeprefix(prefix)}."
+        for name, each in module.named_modules()
+        if isinstance(each, turning)
+    )
     layers = [name.removesuffix("qweight") for name in weights if name.endswith(".qweight")]
     used = {f"{layer}{part}" for layer in layers for part in (*_PARTS, "g_idx")}
     found: dict[str, Weight] = {name: each for name, each in weights.items() if name not in used}
@@ -102,7 +108,7 @@ def unpack_weights(
         if missing is not None:
             raise FormatError(f"{layer}qweight is without {layer}{missing}"[:300], path=path)
         known = {part: each for part, each in parts.items() if each is not None}
-        turns = f".{layer}".endswith(tuple(f".{name}." for name in turned))
+        turns = f".{layer}".endswith(turned)
         try:
             found[f"{layer}weight"] = _unpack(
                 known, weights.get(f"{layer}g_idx"), packing, dtype, turns=turns
@@ -144,18 +150,24 @@ def _unpack(
     order = None if g_idx is None else _order(g_idx, inputs, packing.group or inputs)
     if order is not None:
         levels = call("take", levels, const(order), axis=1)
-    factors: Expr = call("transpose", scales, axes=(1, 0))
-    if dtype in ("float32", "float64"):
-        factors = call("cast", factors, dtype=dtype)
-    weight: Expr = call(
-        "serde.dequantize_linear", levels, factors, points, axis=1,
-        block_size=packing.group or inputs, out_dtype=dtype,
-    )  # fmt: skip
+    factors = call("transpose", scales, axes=(1, 0))
+    weight = dequantized(levels, factors, points, packing.group or inputs, dtype)
     if order is not None:
         weight = call("take", weight, const(np.argsort(order).astype(np.int32)), axis=1)
     if turns:
         weight = call("transpose", weight, axes=(1, 0))
     return ComputedWeight(weight, {first: packed[0], second: packed[1], scales: parts["scales"]})
+
+
+def dequantized(
+    levels: Expr, scales: Expr, points: Expr | None, block: int, dtype: str | None
+) -> Expr:
+    """Return rows of levels as floats of a dtype, or of that of their scales."""
+    if dtype in ("float32", "float64"):
+        scales = call("cast", scales, dtype=dtype)
+    return call(
+        "serde.dequantize_linear", levels, scales, points, axis=1, block_size=block, out_dtype=dtype
+    )
 
 
 def _measure(parts: Mapping[str, FileWeight], packing: Packing) -> tuple[int, int, int]:
