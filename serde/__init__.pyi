@@ -318,12 +318,10 @@ class _Passes3(TypedDict, total=False):
     (default None)."""
     zero_points: bool
     """Give weights zero points, so that levels cover what each block holds (default False)."""
-    int4_heads: bool
-    """Quantise layers that give outputs of the model, too (default True)."""
+    int4_head: bool
+    """Quantise the last product, which is the head of most models, too (default True)."""
     int4_embeddings: bool
     """Quantise tables of embeddings, too (default False)."""
-    int4_qdq: bool
-    """Write 4 bits by DequantizeLinear of ONNX, not by ONNX Runtime's own operator (default False)."""
     palettize: int | None
     """Bits of an index into a table of values, which each weight becomes: 1, 2, 3, 4, 6 or 8
     (default None)."""

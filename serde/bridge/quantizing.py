@@ -16,7 +16,7 @@ __all__ = ["QuantizeOptions"]
 _PALETTES = (1, 2, 3, 4, 6, 8)
 _WHAT_FOR = ("int8", "int4", "palettize", "sparsity")
 """Options that ask for something; the others say how."""
-_ONLY_INT4 = ("int4_heads", "int4_embeddings", "int4_qdq")
+_ONLY_INT4 = ("int4_head", "int4_embeddings")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +31,8 @@ class QuantizeOptions:
         block_size: Elements of a row of a weight that share a scale; the target's usual choice if
             left out.
         zero_points: Give weights zero points, so that levels cover what each block holds.
-        int4_heads: Quantise layers that give outputs of the model, too.
+        int4_head: Quantise the last product, which is the head of most models, too.
         int4_embeddings: Quantise tables of embeddings, too.
-        int4_qdq: Write 4 bits by DequantizeLinear of ONNX, not by ONNX Runtime's own operator.
         palettize: Bits of an index into a table of values, which each weight becomes: 1, 2, 3, 4, 6
             or 8.
         sparsity: Share of each weight's elements, the smallest, that become zero; from 0 to 1.
@@ -64,15 +63,11 @@ class QuantizeOptions:
         default=None, metadata={"help": "Elements of a row of a weight that share a scale."}
     )
     zero_points: bool = field(default=False, metadata={"help": "Give weights zero points."})
-    int4_heads: bool = field(
-        default=True, metadata={"help": "4 bits for layers that give outputs of the model, too."}
+    int4_head: bool = field(
+        default=True, metadata={"help": "4 bits for the last product, mostly the head, too."}
     )
     int4_embeddings: bool = field(
         default=False, metadata={"help": "4 bits for tables of embeddings, too."}
-    )
-    int4_qdq: bool = field(
-        default=False,
-        metadata={"help": "4 bits by operators of ONNX, from opset 21 on, not by MatMulNBits."},
     )
     palettize: int | None = field(
         default=None,
@@ -112,7 +107,7 @@ class QuantizeOptions:
     )
     perplexity_text: str | None = field(
         default=None,
-        metadata={"help": "Text that a model is to predict, before and after.", "metavar": "FILE"},
+        metadata={"help": "File of text that a model is to predict, before and after."},
     )
     max_perplexity: float | None = field(
         default=None, metadata={"help": "Greatest perplexity on that text; more fails (exit 4)."}
@@ -132,8 +127,6 @@ class QuantizeOptions:
             raise OptionError("max_perplexity: of a text, which perplexity_text names")
         if self.int8 and self.int4:
             raise OptionError("int8 and int4: one of them")
-        if self.block_size is not None and self.block_size < 1:
-            raise OptionError(f"block_size: expected a positive number, found {self.block_size}")
         if self.is_asked and not self.int4:
             self.refuse("what makes other weights", _ONLY_INT4, "they are of int4")
         if self.int8 == "static" and self.calibration is None:

@@ -14,11 +14,10 @@ from serde.checking.data import CheckData
 from serde.checking.engines import engine_for_path
 from serde.checking.generating import Prompts, generates
 from serde.checking.inputs import InputSets
-from serde.checking.perplexity import Text, read_text
+from serde.checking.perplexity import perplexity, read_text
 from serde.checking.tolerance import CheckOptions
 from serde.checking.written import WrittenModel
 from serde.core import Array, Report
-from serde.engine.base import Engine
 from serde.errors import CheckError, OptionError
 from serde.io.staging import staging_directory, stored_bytes
 from serde.relay.ir import Call, Decompresses, RelayModel, Var, Work, has_trait, post_order
@@ -97,10 +96,11 @@ class Shrinking:
         self._calibration: CheckData | None = wanted.calibration
         self._data = self._calibration if check.data is None else check.data
         self._float_path = Path()
-        self._text: Text | None = None
+        self._text: Array | None = None
         if wanted.perplexity_text is not None:
-            files = written.conversion.files
-            self._text = read_text(wanted.perplexity_text, files, written.expected)
+            if not Prompts.reads_text(written.expected):
+                raise OptionError("perplexity_text: the model does not generate from tokens alone")
+            self._text = read_text(wanted.perplexity_text, written.conversion.files)
 
     @contextmanager
     def shrunk(self, path: Path, check: Callable[[Path], None] | None = None) -> Iterator[AnyValue]:
@@ -174,7 +174,11 @@ class Shrinking:
             )  # fmt: skip
             rows, count = measure_accuracy(sets.reference, before, after, sets, written.outputs)
             if self._text is not None:
-                self._measure_text(self._text, before, after)
+                prompts = Prompts(model, self._dims)
+                for name, engine in (("before", before), ("after", after)):
+                    cost = perplexity(self._text, prompts, engine)
+                    facts[f"perplexity_{name}"] = round(cost, 4)
+                facts["perplexity_tokens"] = len(self._text)
         self._report.accuracy = rows = require_accuracy(rows, self._wanted)
         facts["float_size_bytes"] = stored_bytes(self._float_path.parent)
         facts["smaller_size_bytes"] = stored_bytes(path.parent)
@@ -182,8 +186,8 @@ class Shrinking:
         failed = [each.output for each in rows if each.passed is False]
         most = self._wanted.max_perplexity
         if most is not None and not facts["perplexity_after"] <= most:
-            found = f"made smaller, the perplexity is {facts['perplexity_after']:g}"
-            told = f"{path.name}: {found}, above {most:g}, the most that is allowed"
+            found = f"{facts['perplexity_after']:g}, above {most:g}"
+            told = f"{path.name}: made smaller, it has a perplexity of {found}"
             raise CheckError(told, self._report)
         if failed:
             raise CheckError(
@@ -191,13 +195,6 @@ class Shrinking:
                 "demanded",
                 self._report,
             )
-
-    def _measure_text(self, text: Text, before: Engine, after: Engine) -> None:
-        """Tell how well a text is predicted by both models."""
-        prompts = Prompts(self._written.expected, self._dims)
-        for name, engine in (("before", before), ("after", after)):
-            self._report.facts[f"perplexity_{name}"] = round(text.perplexity(prompts, engine), 4)
-        self._report.facts["perplexity_tokens"] = len(text.tokens)
 
     def _name_data(self, count: int) -> str:
         samples = "1 sample" if count == 1 else f"{count} samples"

@@ -27,8 +27,10 @@ _FIRST, _FIRST_BLOCKS = "iOS16", "iOS18"
 """Targets from which on weights may be compressed, and to 4 bits, or in two ways at once."""
 
 _WAYS: Final = ("int8", "int4", "palettize")
-_ACTIVATIONS: Final = ("activation_type", "calibration_method", "symmetric", "reduce_range")
-_OPERATORS: Final = ("int4_heads", "int4_embeddings", "int4_qdq")
+_OTHERS: Final = (
+    "activation_type", "calibration_method", "symmetric", "reduce_range", "int4_head",
+    "int4_embeddings",
+)  # fmt: skip
 _LINEAR: Final = ("block_size", "zero_points")
 _WEIGHTS_FILE: Final = f"{ROOT}weights/weight.bin"
 _MARK: Final = "constexpr_"
@@ -53,8 +55,7 @@ def check_compression(wanted: QuantizeOptions, options: CoremlExportOptions) -> 
             "int8='static': activations are measured by predictions of Core ML, which runs on "
             "macOS and which serde does not run; int8='weights' needs none"
         )
-    wanted.refuse("what compresses weights", _ACTIVATIONS, "activations stay floats")
-    wanted.refuse("what compresses weights", _OPERATORS, "int8_exclude names what stays")
+    wanted.refuse("what compresses weights", _OTHERS, "activations stay floats")
     ways = [name for name in _WAYS if name in wanted.asked]
     if len(ways) > 1:
         raise OptionError(f"{' and '.join(ways)}: one of them")

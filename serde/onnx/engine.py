@@ -121,7 +121,8 @@ class RuntimeEngine(Engine):
         threads = os.environ.get("OMP_NUM_THREADS", "")  # Else as many as the machine has cores.
         options.intra_op_num_threads = int(threads) if threads.isdecimal() else 0
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        options.add_session_config_entry(*_FLOATS_BESIDE_NIBBLES)
+        # Else dequantised weights of 4 bits are multiplied with data as integers of 8 bits.
+        options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
         model: str | bytes = os.fspath(path)
         if folder is not None:
             options.add_session_config_entry(_FOLDER_OF_DATA, folder)
@@ -154,9 +155,6 @@ _DTYPES: Mapping[str, str] = {
 }
 """What ONNX Runtime calls the dtypes of the tensors that NumPy can hand it."""
 
-
-_FLOATS_BESIDE_NIBBLES = ("session.qdq_matmulnbits_accuracy_level", "1")
-"""Else what multiplies dequantised weights of 4 bits takes its data as integers of 8 bits."""
 
 _FOLDER_OF_DATA = "session.model_external_initializers_file_folder_path"
 """What ONNX Runtime calls the folder that external data of a model in memory lies in."""

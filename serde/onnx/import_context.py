@@ -116,17 +116,12 @@ class ImportContext(BaseContext):
         """Return the value of a sparse tensor attribute."""
         return self._import_weight(self._facts.model.sparse_weight(tensor, self.node))
 
-    def is_stored(self, x: Expr) -> bool:
-        """Whether a tensor is a weight or a constant, of any size."""
-        return self._assembly.weight(x) is not None or self.known(x) is not None
-
-    def nibbles(self, x: Expr, shape: tuple[int, ...]) -> Expr:
-        """Return the integers of 4 bits that bytes hold; those of a weight stay where they are.
-
-        Raises:
-            Unsupported: There are more or less.
-        """
-        packed = self._assembly.weight(x) or ArrayWeight(self.constant(x))
+    def nibbles(self, x: Expr, shape: tuple[int, ...]) -> Expr | None:
+        """Return the integers of 4 bits in the bytes of a weight, which stay where they are."""
+        known = self.known(x)
+        packed = self._assembly.weight(x) if known is None else ArrayWeight(known)
+        if packed is None:
+            return None
         if 2 * packed.size != math.prod(shape):
             raise Unsupported(f"{packed.size} bytes for {math.prod(shape)} numbers of 4 bits")
         values = PackedWeight(packed.reshaped((packed.size,)), shape, "uint4", 4)

@@ -28,8 +28,8 @@ from serde.relay.ir import (
     tensor_type,
 )
 from serde.relay.ir.bodies import inner_first
-from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
-from serde.relay.ir.visit import has_kind, post_order, rewrite, rewrite_function
+from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Span, Tuple, Var
+from serde.relay.ir.visit import has_kind, rewrite, rewrite_function
 from serde.relay.transform.compose import Pattern
 from serde.relay.transform.positions import FoldLookups
 from serde.walk.lowering import quantized_as_floats
@@ -184,14 +184,11 @@ def spell_out(
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, opset) and takes(node)
 
-    if opset < FIRST_WITH_NIBBLES:
-        _note_widened(model, report)
     passes = transform.Sequential(
         [
             *([] if opset >= FIRST_WITH_NIBBLES else [_BytesForNibbles()]),
             transform.Decompose(supported=supported, expansion=expansion),
             _DenseAsProduct(),
-            _TurnBlocks(),
         ]
     )
     lowered = passes.run(model.mod)[0]
@@ -293,45 +290,6 @@ def _widen_nibbles(node: Expr) -> Expr:
     return call("reshape", floats, newshape=shape)
 
 
-def _note_widened(model: RelayModel, report: Report) -> None:
-    used = {each.name_hint for each in post_order(model.main.body) if isinstance(each, Var)}
-    kinds = [weight.dtype for name, weight in model.params.items() if name in used]
-    count = sum(each in _BYTES for each in kinds)
-    if count:
-        report.notes.append(
-            f"{count} weights of 4 bits are stored in 8: opset {FIRST_WITH_NIBBLES} has 4 bits, "
-            "and so has runtime='onnxruntime' in products"
-        )
-
-
-class _TurnBlocks(transform.FunctionPass):
-    """Store transposed what is dequantised in blocks: runtimes look for that beside a product."""
-
-    name: ClassVar[str] = "TurnBlocks"
-    changes: ClassVar[Sequence[str | type]] = ("serde.dequantize_linear",)
-
-    def transform(self, function: Function) -> Function:
-        """Rewrite matrices that are transposed."""
-        return rewrite_function(function, lambda _old, node: _turn_blocks(node))
-
-
-def _turn_blocks(node: Expr) -> Expr:
-    if not isinstance(node, Call) or called_name(node) != "transpose":
-        return node
-    (blocks,) = node.args
-    if not isinstance(blocks, Call) or called_name(blocks) != "serde.dequantize_linear":
-        return node
-    attrs, rank = dict(blocks.attrs), tensor_type(blocks).rank
-    if rank != 2 or not attrs["block_size"] or node.attrs["axes"] not in ((1, 0), None):
-        return node
-    turned = [
-        None if isinstance(each, Tuple) else call("transpose", each, axes=(1, 0))
-        for each in blocks.args
-    ]
-    attrs["axis"] = 1 - attrs["axis"] % rank
-    return call("serde.dequantize_linear", *turned, span=blocks.span, **attrs)
-
-
 def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
     """Return a module without lets, and with functions only where `keep` or recursion asks.
 
@@ -406,6 +364,16 @@ def _as_product(node: Expr) -> Expr:
     data = node.args[0].type
     if not isinstance(data, TensorType) or data.rank == 2:
         return node
-    turned = call("transpose", node.args[1], axes=(1, 0), span=node.span)
+    turned = _turned(node.args[1], node.span)
     attrs = {name: node.attrs[name] for name in ("units", "out_dtype")}
     return call("nn.matmul", node.args[0], turned, span=node.span, **attrs)
+
+
+def _turned(weight: Expr, span: Span | None) -> Expr:
+    """Return a weight transposed; blocks are stored so, which runtimes look for at a product."""
+    is_blocks = called_name(weight) == "serde.dequantize_linear"
+    if not isinstance(weight, Call) or not is_blocks or not weight.attrs["block_size"]:
+        return call("transpose", weight, axes=(1, 0), span=span)
+    parts = [None if isinstance(x, Tuple) else _turned(x, x.span) for x in weight.args]
+    attrs = {**weight.attrs, "axis": 1 - weight.attrs["axis"] % 2}
+    return call("serde.dequantize_linear", *parts, span=weight.span, **attrs)

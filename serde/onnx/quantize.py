@@ -16,6 +16,7 @@ from serde.engine.process import ProcessEngine, can_start, temporary_files_in
 from serde.errors import OptionError, raise_if_refused
 from serde.onnx.codec import load
 from serde.onnx.interface import input_dtype
+from serde.onnx.lowering import FIRST_WITH_NIBBLES
 from serde.onnx.model import PRODUCER, OnnxModel
 from serde.onnx.options import OnnxExportOptions
 from serde.onnx.quantizer import Quantizer, answer_open
@@ -28,17 +29,11 @@ __all__ = ["check_quantization", "quantize"]
 _TOOL: Final = "onnxruntime.quantization"
 _SINCE: Final = {"per_channel": 13, "int16": 21, "uint16": 21}
 """Versions of the operator set from which on linear operators have such scales and integers."""
-_NIBBLES: Final = 21
-"""Version of the operator set from which on there are tensors of 4 bits."""
 _BLOCK: Final = 32
-_LEAST_BLOCK: Final = 16
-_OF_BLOCKS: Final = ("block_size", "zero_points")
 _OF_ACTIVATIONS: Final = (
     "activation_type", "calibration_method", "weight_type", "per_channel", "symmetric",
     "reduce_range",
 )  # fmt: skip
-_BEHIND_HEADS: Final = frozenset(("Add", "Cast", "Div", "Identity", "Mul", "Tanh"))
-"""Operators between a layer and the output that it gives."""
 
 
 def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
@@ -49,14 +44,14 @@ def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> N
         OptionError: It has no such option, or the version of the operator set is too low.
     """
     if options.link_weights:
-        what = wanted.asked[0]
-        raise OptionError(f"{what}: weights become others, so link_weights has nothing to refer to")
+        told = "weights become others, so link_weights has nothing to refer to"
+        raise OptionError(f"{wanted.asked[0]}: {told}")
     wanted.refuse(_TOOL, ("palettize", "sparsity"), "it has int8 and int4")
     require_installed("onnxruntime")
     if wanted.int4:
         _check_blocks(wanted, options)
         return
-    wanted.refuse("int8 of onnxruntime.quantization", _OF_BLOCKS, "int4 has it")
+    wanted.refuse(f"int8 of {_TOOL}", ("block_size", "zero_points"), "int4 has it")
     if wanted.int8 == "weights":
         raise OptionError(f"int8='weights': {_TOOL} has 'static' and 'dynamic'")
     if wanted.int8 == "dynamic":
@@ -77,16 +72,11 @@ def _check_blocks(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
     require_installed("onnx_ir")
     wanted.refuse("int4", _OF_ACTIVATIONS, "activations stay floats, and each block has a scale")
     size = _BLOCK if wanted.block_size is None else wanted.block_size
-    if size < _LEAST_BLOCK or size & (size - 1):
-        raise OptionError(
-            f"block_size: expected a power of two from {_LEAST_BLOCK} on, found {size}"
-        )
-    if wanted.int4_qdq and wanted.int4_embeddings:
-        raise OptionError("int4_embeddings: ONNX picks no rows of 4 bits, so not with int4_qdq")
-    opset = _NIBBLES if options.opset == "auto" else options.opset
-    for name in ("int4_qdq", "int4_embeddings"):
-        if getattr(wanted, name) and opset < _NIBBLES:
-            raise OptionError(f"{name}: tensors of 4 bits need opset {_NIBBLES}, found {opset}")
+    if size < 16 or size & (size - 1):
+        raise OptionError(f"block_size: expected a power of two from 16 on, found {size}")
+    if wanted.int4_embeddings and options.opset in range(FIRST_WITH_NIBBLES):
+        told = f"4 bits need opset {FIRST_WITH_NIBBLES}, found {options.opset}"
+        raise OptionError(f"int4_embeddings: {told}")
 
 
 def _require_opset(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
@@ -130,8 +120,7 @@ def quantize(
     target = folder / path.name
     with closing(_open(original, path, target, wanted, samples, folder)) as tool:
         peak = 0
-        measures = wanted.int8 and wanted.int8 != "dynamic"
-        for inputs in _feed(samples if measures else None):
+        for inputs in _feed(samples if wanted.int8 in (True, "static") else None):
             (found,) = run_engine(tool, inputs)
             peak = int(found)
     result = load(target)
@@ -177,9 +166,9 @@ def _open(
 ) -> Engine:
     graph = model.proto.graph
     weights = {tensor.name for tensor in graph.initializer}
-    mode = "blocks" if wanted.int4 else "dynamic" if wanted.int8 == "dynamic" else "static"
+    products = [node.name for node in graph.node if node.op_type in ("MatMul", "Gemm")]
     request: dict[str, AnyValue] = {
-        "mode": mode,
+        "mode": "int4" if wanted.int4 else "dynamic" if wanted.int8 == "dynamic" else "static",
         "source": str(path.absolute()),
         "target": str(target.absolute()),
         "count": 0 if samples is None else len(samples),
@@ -192,31 +181,14 @@ def _open(
         "per_channel": wanted.per_channel,
         "symmetric": wanted.symmetric,
         "reduce_range": wanted.reduce_range,
-        "exclude": [*wanted.int8_exclude, *([] if wanted.int4_heads else _heads(model))],
+        "exclude": [*wanted.int8_exclude, *([] if wanted.int4_head else products[-1:])],
         "block_size": wanted.block_size or _BLOCK,
         "zero_points": wanted.zero_points,
         "embeddings": wanted.int4_embeddings,
-        "qdq": wanted.int4_qdq,
     }
     if not can_start():
         return Quantizer(request)
     return ProcessEngine(_TOOL, answer_open, request, environment=temporary_files_in(folder))
-
-
-def _heads(model: OnnxModel) -> list[str]:
-    """Return the names of products that outputs come from, but for a few steps on each element."""
-    graph = model.proto.graph
-    made_by = {name: node for node in graph.node for name in node.output}
-    weights = {each.name for each in graph.initializer}
-    found = []
-    for output in graph.output:
-        node = made_by.get(output.name)
-        while node is not None and node.op_type in _BEHIND_HEADS:
-            data = [name for name in node.input if name not in weights]
-            node = made_by.get(data[0]) if len(data) == 1 else None
-        if node is not None and node.op_type in ("MatMul", "Gemm"):
-            found.append(node.name)
-    return found
 
 
 def _tidy(result: OnnxModel, original: OnnxModel) -> None:
@@ -244,9 +216,10 @@ def _require_change(original: OnnxModel, result: OnnxModel, report: Report) -> N
 
 def _describe(wanted: QuantizeOptions, samples: Samples | None) -> str:
     if wanted.int4:
-        points = "with" if wanted.zero_points else "without"
-        size = wanted.block_size or _BLOCK
-        return f"weights int4 in blocks of {size} {points} zero points; activations stay floats"
+        points = " with zero points" if wanted.zero_points else ""
+        return (
+            f"weights int4 in blocks of {wanted.block_size or _BLOCK}{points}, activations floats"
+        )
     scales = "per channel" if wanted.per_channel else "per tensor"
     weights = f"weights {wanted.weight_type or 'int8'} {scales}"
     if wanted.int8 == "dynamic":

@@ -78,7 +78,7 @@ class Quantizer(Engine):
 
     def _work(self) -> None:
         try:
-            if self._request["mode"] == "blocks":
+            if self._request["mode"] == "int4":
                 self._quantize_blocks()
             elif self._request["mode"] == "static":
                 self._quantize_static(self._prepare())
@@ -128,17 +128,15 @@ class Quantizer(Engine):
 
     def _quantize_blocks(self) -> None:
         tool = require("onnxruntime.quantization.matmul_nbits_quantizer")
-        formats = require("onnxruntime.quantization").QuantFormat
         config = tool.DefaultWeightOnlyQuantConfig(
             block_size=self._request["block_size"],
             is_symmetric=not self._request["zero_points"],
-            quant_format=formats.QDQ if self._request["qdq"] else formats.QOperator,
             op_types_to_quantize=("MatMul", "Gather") if self._request["embeddings"] else None,
         )
-        source, kept = self._request["source"], self._request["exclude"]
-        model = require("onnx").load(source)
-        _split_gemms(model.graph, kept)
-        quantizer = tool.MatMulNBitsQuantizer(model, nodes_to_exclude=kept, algo_config=config)
+        source = self._request["source"]
+        kept = [x for each in self._request["exclude"] for x in (each, f"{each}_MatMul")]
+        quantizer = tool.MatMulNBitsQuantizer(source, nodes_to_exclude=kept, algo_config=config)
+        quantizer.model.replace_gemm_with_matmul()
         quantizer.process()
         quantizer.model.save_model_to_file(self._request["target"], self._is_large(source))
 
@@ -171,33 +169,6 @@ class Quantizer(Engine):
 
 _TYPES = {"int8": "QInt8", "uint8": "QUInt8", "int16": "QInt16", "uint16": "QUInt16"}
 """What the tool calls integers."""
-
-
-def _split_gemms(graph: AnyValue, kept: Sequence[str]) -> None:
-    """Write layers as products and sums, as the tool knows products alone."""
-    onnx = require("onnx")
-    stored, nodes = {each.name: each for each in graph.initializer}, []
-    for node in graph.node:
-        factors = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
-        turned = factors.pop("transB", 0)
-        plain = all(factors.get(name, 1.0) == 1.0 for name in ("alpha", "beta"))
-        weight = stored.get(node.input[1]) if node.op_type == "Gemm" else None
-        if weight is None or node.name in kept or factors.get("transA") or not plain:
-            nodes.append(node)
-            continue
-        name = f"serde.transposed/{weight.name}" if turned else weight.name
-        if name not in stored:
-            values = onnx.numpy_helper.to_array(weight).T.copy()
-            stored[name] = onnx.numpy_helper.from_array(values, name)
-            graph.initializer.append(stored[name])
-        bias = [each for each in node.input[2:] if each]
-        product = f"serde.product/{node.output[0]}" if bias else node.output[0]
-        make = onnx.helper.make_node
-        nodes.append(make("MatMul", [node.input[0], name], [product], node.name))
-        if bias:
-            nodes.append(make("Add", [product, *bias], [node.output[0]], f"{node.name}_bias"))
-    del graph.node[:]
-    graph.node.extend(nodes)
 
 
 def _reader(tool: AnyValue, take: AnyValue, count: int) -> AnyValue:

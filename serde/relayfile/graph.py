@@ -8,25 +8,17 @@ from typing import Any as AnyValue, Final
 from serde.core import ArrayWeight, Report, Weight
 from serde.core.lossy import SIX_DIGIT_FLOATS
 from serde.errors import ConverterBug, RelayError, raise_if_refused
-from serde.relay.ir import (
-    IRModule,
-    OpDef,
-    call,
-    called_name,
-    has_kind,
-    post_order,
-    rewrite,
-    rewrite_function,
-    tensor_type,
-)  # fmt: skip
+from serde.relay.ir import IRModule, OpDef, called_name, has_kind, post_order, rewrite
 from serde.relay.ir.compare import equal_in_six_digits, first_difference
-from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, Var
+from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Var, tensor_type
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.text.composite import ATTRS_KEY, as_function
 from serde.relay.text.containers import container_head
 from serde.relay.text.parser import fromtext
 from serde.relay.text.printer import spell_attribute
+from serde.relay.transform.decompose import Decompose
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.input_types import with_input_types
 from serde.relay.transform.weight_folding import fold_weights
@@ -178,7 +170,7 @@ def from_relay(
     Raises:
         UnsupportedModelError: Text or parameter file cannot hold something.
     """
-    model = _widen_nibbles(model)
+    model = _without_nibbles(model)
     mod = model.mod if model.mod.checked else InferType()(model.mod)
     mod = IRModule(
         mod.functions,
@@ -203,26 +195,17 @@ def from_relay(
     return RelayProgram(mod, {name: model.params[name] for name in names}, text)
 
 
-_BYTES: Final = {"int4": "int8", "uint4": "uint8"}
-
-
-def _widen_nibbles(model: RelayModel) -> RelayModel:
-    """Return a model that keeps levels of 4 bits as bytes, as no file of TVM's can hold them."""
-    if not any(weight.dtype in _BYTES for weight in model.params.values()):
+def _without_nibbles(model: RelayModel) -> RelayModel:
+    """Return a model without levels of 4 bits, which no file of TVM's can hold."""
+    narrow = ("int4", "uint4")
+    if not any(weight.dtype in narrow for weight in model.params.values()):
         return model
 
-    def widen(_old: Expr, node: Expr) -> Expr:
-        if called_name(node) != "serde.dequantize_linear" or not isinstance(node, Call):
-            return node
-        levels, scale, points = (None if isinstance(x, Tuple) else x for x in node.args)
-        wider = _BYTES.get(tensor_type(node.args[0]).dtype)
-        if wider is None:
-            return node
-        wide = [None if x is None else call("cast", x, dtype=wider) for x in (levels, points)]
-        return call(called_name(node), wide[0], scale, wide[1], span=node.span, **node.attrs)
+    def holds(node: Call) -> bool:
+        levels = called_name(node) == "serde.dequantize_linear" and tensor_type(node.args[0])
+        return not levels or levels.dtype not in narrow
 
-    functions = {name: rewrite_function(each, widen) for name, each in model.mod.functions.items()}
-    return fold_weights(model.evolve(mod=model.mod.with_functions(functions)))
+    return fold_weights(model.evolve(mod=Decompose(supported=holds)(model.mod)))
 
 
 def _module_attributes(model: RelayModel) -> dict[str, AnyValue]:

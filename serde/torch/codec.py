@@ -32,14 +32,12 @@ def detect(path: Path) -> bool:
 
     So is what ``torch.save`` wrote, and safetensors, of which loading says why they are not read.
     """
-    if is_checkpoint(path):
-        return True
     if path.is_dir():
-        return all((path / name).is_file() for name in _WRITTEN)
+        return is_checkpoint(path) or all((path / name).is_file() for name in _WRITTEN)
     if not path.is_file():
         return False
     if not is_zip(path):
-        return describe_file(path) is not None
+        return is_checkpoint(path) or describe_file(path) is not None
     try:
         with Archive(path) as archive:
             return any(name in archive.members for name in (*MARKS, _SCRIPT, _PICKLE))

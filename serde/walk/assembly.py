@@ -9,7 +9,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.core.weights import Array, Weight, numpy_dtype
-from serde.relay.ir import Dim, IRModule, ModelMeta, OpDef, RelayModel, TensorType, infer_function
+from serde.relay.ir import Dim, IRModule, ModelMeta, RelayModel, TensorType, infer_function
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Span, Tuple, Var
 from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.ir.visit import free_vars, post_order, rewrite
@@ -103,17 +103,12 @@ class Assembly:
 
     def _unpacked(self, weight: ComputedWeight, name: str) -> Expr:
         """Return what a weight is computed from, where that unpacks what is to stay compressed."""
+        calls = [x for x in post_order(weight.expr) if isinstance(x, Call) and unpacks(x)]
         known: dict[Expr, Expr] = {}
-        for node in filter(unpacks, post_order(weight.expr)):
-            if not isinstance(node, Call) or not isinstance(node.op, OpDef):
-                continue
-            for operand, argument in zip(node.op.operands, node.args, strict=True):
-                sources = {each: weight.sources[each] for each in free_vars(argument)}
-                if not isinstance(argument, Tuple):
-                    part = sources[argument] if isinstance(argument, Var) else None
-                    part = ComputedWeight(argument, sources) if part is None else part
-                    own = name if operand is node.op.operands[0] else f"{name}_{operand.name}"
-                    known[argument] = self.variable(part, own)
+        for part in (part for x in calls for part in x.args if not isinstance(part, Tuple)):
+            sources = {each: weight.sources[each] for each in free_vars(part)}
+            own = sources[part] if isinstance(part, Var) else ComputedWeight(part, sources)
+            known[part] = self.variable(own, name)
         body = rewrite(weight.expr, lambda _node, new: new, known)
         loose = [each for each in free_vars(body) if each in weight.sources]
         rest: dict[Expr, Expr] = {each: self.variable(weight.sources[each], name) for each in loose}

@@ -200,7 +200,7 @@ REFUSED = {
     "4 bits": ({"int4": True, **IOS16}, "iOS18 or later, found iOS16"),
     "blocks": ({"int8": True, "block_size": 16, **IOS16}, "iOS18 or later, found iOS16"),
     "a palette in blocks": ({"palettize": 4, "block_size": 16, **IOS18}, "block_size: what pale"),
-    "operators": ({"int4": True, "int4_qdq": True, **IOS18}, "int4_qdq: what compresses weights"),
+    "parts": ({"int4": True, "int4_head": False, **IOS18}, "int4_head: what compresses weights"),
     "two ways": ({"sparsity": 0.5, "int8": True, **IOS16}, "int8 and sparsity: needs"),
     "activations": ({"int8": "static", "calibration": draw(), **IOS18}, "runs on macOS"),
     "at run time": ({"int8": "dynamic", **IOS18}, "no activations at run time"),

@@ -55,7 +55,7 @@ def write_gguf(path: Path, module: Any, family: str, kind: str, **facts: Any) ->
             known = WHOLE[layer]
         else:
             _, _, number, rest = layer.split(".", 3)
-            known = f"blk.{number}.{ {**NAMES, **norms}[rest]}"
+            known = f"blk.{number}.{ {**NAMES, **norms}[rest] }"
         values = tensor.numpy().astype(np.float32)
         if family == "llama" and known.endswith(("attn_q", "attn_k")):
             heads = config.num_attention_heads if known[-1] == "q" else config.num_key_value_heads

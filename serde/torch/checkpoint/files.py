@@ -11,7 +11,7 @@ from typing import Any as AnyValue, Final
 from serde.core import FileWeight, Weight, dataclass
 from serde.errors import FormatError
 from serde.io.contained import location_fault, read_small
-from serde.torch.checkpoint.gguf import gguf_tokenizer, is_gguf, read_gguf, unpack_gguf
+from serde.torch.checkpoint.gguf import is_gguf, read_gguf
 from serde.torch.checkpoint.packed import read_packing, unpack_weights
 from serde.torch.safetensors import read_document, read_safetensors
 
@@ -47,8 +47,7 @@ class Checkpoint:
         path: The folder.
         config: What ``config.json`` holds.
         weights: All tensors by their names on disk.
-        unpack: Makes the weights of a module of them, where they are packed; takes the module,
-            without values, and the dtype of its layers, None for that of their scales.
+        unpack: Makes weights of a module, without values, and of a dtype, where they are packed.
     """
 
     path: Path
@@ -59,10 +58,8 @@ class Checkpoint:
 
 def is_checkpoint(path: Path) -> bool:
     """Whether a path is a folder with a config and weights in safetensors, or a file of GGUF."""
-    if is_gguf(path):
-        return True
     if not (path / CONFIG).is_file() or (path / "model.py").is_file():
-        return False
+        return is_gguf(path)
     return any((path / name).is_file() for name in (_WEIGHTS, _INDEX))
 
 
@@ -70,11 +67,10 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """Return what is in a folder, of which nothing is run.
 
     Raises:
-        FormatError: It asks for code of its own, is quantised in a way that is not read, or its
-            files do not fit together.
+        FormatError: It asks for code of its own, or its files are not read or do not fit together.
     """
     if path.is_file():
-        return Checkpoint(path, {}, {}, partial(unpack_gguf, *read_gguf(path), path))
+        return Checkpoint(path, {}, {}, read_gguf(path).unpack)
     config = read_config(path, CONFIG)
     if not isinstance(config.get("model_type"), str):
         raise FormatError(f"{CONFIG}: expected a model_type", path=path)
@@ -84,8 +80,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
             f"run; without {_REMOTE}, {config['model_type']} is read by transformers' own class",
             path=path,
         )
-    packed = config.get(_QUANTIZED)
-    packing = read_packing(packed, path) if packed else None
+    packing = read_packing(config[_QUANTIZED], path) if config.get(_QUANTIZED) else None
     names = _shards(path)
     weights: dict[str, FileWeight] = {}
     for name, wanted in names.items():
@@ -103,15 +98,14 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 def checkpoint_files(path: Path) -> list[Path]:
     """Return the files of a folder that a model is read from."""
-    if path.is_file():
-        return [path]
-    return [path / CONFIG, *(path / name for name in _shards(path))]
+    folder = path.is_dir()
+    return [path / CONFIG, *(path / name for name in _shards(path))] if folder else [path]
 
 
 def sidecars(path: Path) -> Mapping[str, Path | str]:
     """Return the files of tokenizers and the like in a folder, by name."""
     if path.is_file():
-        return gguf_tokenizer(path)
+        return read_gguf(path).tokenizer()
     there = [name for name in _SIDECARS if (path / name).is_file()]
     return {name: Path(_member(path, name)) for name in there}
 

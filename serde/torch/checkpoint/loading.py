@@ -22,12 +22,16 @@ from serde.torch.checkpoint.files import CONFIG, Checkpoint
 from serde.torch.importer import to_relay
 from serde.torch.model import Graph, Node, Ref, TorchModel
 from serde.torch.options import TorchImportOptions
+from serde.torch.written.module import to_tensor
 
 __all__ = ["Loaded", "load_config", "load_module", "load_values"]
 
 _OFFLINE: Final = {
     "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DEACTIVATE_ASYNC_LOAD": "1",
 }  # fmt: skip
+
+
+_LOCAL: Final[Mapping[str, AnyValue]] = {"local_files_only": True, "trust_remote_code": False}
 
 
 @dataclass(frozen=True)
@@ -52,11 +56,11 @@ def load_config(checkpoint: Checkpoint) -> AnyValue:
         FormatError: transformers refuses it, or does not know the family.
     """
     transformers, path = require("transformers"), checkpoint.path
-    place: dict[str, AnyValue] = {"local_files_only": True, "trust_remote_code": False}
-    if path.is_file():
-        path, place = path.parent, {**place, "gguf_file": path.name}
+    place = {} if path.is_dir() else {"gguf_file": path.name}
     with _offline(), _telling(checkpoint, CONFIG):
-        config = transformers.AutoConfig.from_pretrained(str(path), **place)
+        config = transformers.AutoConfig.from_pretrained(
+            str(path if path.is_dir() else path.parent), **_LOCAL, **place
+        )
     if hasattr(config, "quantization_config"):  # Its packages would be asked for, without need.
         del config.quantization_config
     return config
@@ -97,13 +101,11 @@ def load_values(
     checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str
 ) -> AnyValue:
     """Return the module with all values in memory, which can run."""
-    given: dict[str, AnyValue] = {
-        "use_safetensors": True, "local_files_only": True, "trust_remote_code": False,
-    }  # fmt: skip
+    given: dict[str, AnyValue] = {**_LOCAL, "use_safetensors": True}
     path: str | None = str(checkpoint.path)
     if checkpoint.unpack is not None:
         weights = _weights(checkpoint, kind, config, dtype)
-        path, given = None, {"state_dict": {name: _tensor(x) for name, x in weights.items()}}
+        path, given = None, {"state_dict": {name: to_tensor(x) for name, x in weights.items()}}
     with _offline(), _telling(checkpoint, "weights"):
         return kind.from_pretrained(path, config=config, dtype=_torch_dtype(dtype), **given)
 
@@ -118,13 +120,6 @@ def _weights(
         module = kind(config)
         own = str(getattr(config, "dtype", None) or "").removeprefix("torch.")
         return checkpoint.unpack(module, (own if dtype == "auto" else dtype) or None)
-
-
-def _tensor(weight: Weight) -> AnyValue:
-    torch = require("torch")
-    if weight.dtype == "bfloat16":
-        return torch.from_numpy(weight.array().view("int16")).view(torch.bfloat16)
-    return torch.from_numpy(weight.array())
 
 
 def _torch_dtype(dtype: str) -> AnyValue:
@@ -274,11 +269,8 @@ class _Recording:
         outputs = [Ref(self._names[id(each)]) for each in tensors]
         names = [f"output_{place}" for place in range(len(outputs))]
         graph = Graph([], self._nodes, outputs, self._sources)
-        model = to_relay(
-            TorchModel(graph, [], names, self._weights, "exported program"),
-            TorchImportOptions(),
-            Report(),
-        )
+        program = TorchModel(graph, [], names, self._weights, "exported program")
+        model = to_relay(program, TorchImportOptions(), Report())
         body = model.main.body
         found = body.fields if isinstance(body, Tuple) else [body]
         variables = {each: model.params[each.name_hint] for each in model.main.params}

@@ -14,33 +14,30 @@ from typing import Any as AnyValue, Final
 import numpy as np
 
 from serde.core import Array, FileWeight, Weight, dataclass, require
-from serde.errors import FormatError
+from serde.errors import FormatError, TypeInferenceError
 from serde.io.packed import PackedWeight
-from serde.relay.ir import Expr, TensorType, call, tensor_type
-from serde.relay.ir.expr import Var, const
-from serde.relay.run.computed import ComputedWeight
+from serde.relay.ir import Expr, call, tensor_type
+from serde.relay.ir.expr import const
+from serde.relay.run.computed import computed
 
 __all__ = ["Packing", "dequantized", "read_packing", "unpack_weights"]
 
+_FORMS: Final[Mapping[str, tuple[str, tuple[str, ...], tuple[int, ...]]]] = {
+    "gptq": ("checkpoint_format", ("gptq", "gptq_v2"), (4, 8)),
+    "awq": ("version", ("gemm",), (4,)),
+}
+"""For each method what names the form of its words; forms that are read, the usual first; bits."""
+
 _PARTS: Final = ("qweight", "scales", "qzeros")
-_WORD: Final = 32
 
 
 @dataclass(frozen=True)
 class Packing:
-    """How the layers of a checkpoint are packed.
+    """How layers are packed: a form, bits of a level, inputs of a group or 0 for all of a layer."""
 
-    Attributes:
-        method: ``gptq`` or ``awq``.
-        bits: Bits of a level.
-        group: Inputs that share a scale; 0 for all of a layer.
-        minus_one: Whether zero points are stored less one.
-    """
-
-    method: str
+    form: str
     bits: int
     group: int
-    minus_one: bool = False
 
 
 def read_packing(document: AnyValue, path: Path) -> Packing:
@@ -49,28 +46,21 @@ def read_packing(document: AnyValue, path: Path) -> Packing:
     Raises:
         FormatError: In a way that is not read.
     """
-
-    def refuse(what: str) -> FormatError:
-        return FormatError(f"config.json: quantization_config: {what}", path=path)
-
-    if not isinstance(document, dict):
-        raise refuse("expected an object")
-    method = document.get("quant_method")
-    bits: AnyValue = document.get("bits", document.get("w_bit"))
-    group = document.get("group_size", document.get("q_group_size"))
-    form = document.get("checkpoint_format", "gptq") if method == "gptq" else None
-    version = str(document.get("version", "gemm")).lower() if method == "awq" else None
-    if method not in ("gptq", "awq"):
-        raise refuse(f"expected quant_method gptq or awq, found {method!r}")
-    if bits not in ((4, 8) if method == "gptq" else (4,)):
-        raise refuse(f"{method}: expected bits {'4 or 8' if form else '4'}, found {bits!r}")
-    if not isinstance(group, int) or isinstance(group, bool) or not (group == -1 or group > 0):
-        raise refuse(f"expected a group_size above 0, or -1, found {group!r}")
-    if form not in (None, "gptq", "gptq_v2"):
-        raise refuse(f"expected checkpoint_format gptq or gptq_v2, found {form!r}")
-    if version not in (None, "gemm"):
-        raise refuse(f"expected version gemm, found {version!r}")
-    return Packing(method, bits, max(group, 0), form == "gptq")
+    known = document if isinstance(document, dict) else {}
+    method, bits, group = (known.get(key) for key in ("quant_method", "bits", "group_size"))
+    key, forms, widths = _FORMS.get(str(method), ("", ("",), ()))
+    form = str(known.get(key, forms[0])).lower()
+    checks = (
+        ("quant_method", method, tuple(_FORMS)),
+        ("bits", bits, widths),
+        (key, form, forms),
+        ("group_size", group, (group,) if type(group) is int and group > 0 else (-1, "more")),
+    )
+    for name, found, expected in checks:
+        if found not in expected:
+            told = f"{name}: expected {' or '.join(map(str, expected))}, found {found!r}"
+            raise FormatError(f"config.json: quantization_config: {told}"[:300], path=path)
+    return Packing(form, int(bits or 0), max(int(group or 0), 0))
 
 
 def unpack_weights(
@@ -92,71 +82,62 @@ def unpack_weights(
     Raises:
         FormatError: Parts of a layer are missing or do not fit together.
     """
-    turning = require("transformers").pytorch_utils.Conv1D
-    prefix = f"{module.base_model_prefix}."
-    turned = tuple(
-        f".{name.removeprefix(prefix)}."
-        for name, each in module.named_modules()
-        if isinstance(each, turning)
-    )
+    inputs_first = require("transformers").pytorch_utils.Conv1D
+    named = [name for name, each in module.named_modules() if isinstance(each, inputs_first)]
+    turned = tuple(f".{name.removeprefix(f'{module.base_model_prefix}.')}." for name in named)
     layers = [name.removesuffix("qweight") for name in weights if name.endswith(".qweight")]
     used = {f"{layer}{part}" for layer in layers for part in (*_PARTS, "g_idx")}
     found: dict[str, Weight] = {name: each for name, each in weights.items() if name not in used}
     for layer in layers:
-        parts = {part: weights.get(f"{layer}{part}") for part in _PARTS}
-        missing = next((part for part, each in parts.items() if each is None), None)
-        if missing is not None:
-            raise FormatError(f"{layer}qweight is without {layer}{missing}"[:300], path=path)
-        known = {part: each for part, each in parts.items() if each is not None}
-        turns = f".{layer}".endswith(turned)
         try:
             found[f"{layer}weight"] = _unpack(
-                known, weights.get(f"{layer}g_idx"), packing, dtype, turns=turns
-            )
-        except ValueError as error:
+                [weights[f"{layer}{part}"] for part in _PARTS], weights.get(f"{layer}g_idx"),
+                packing, dtype, turns=f".{layer}".endswith(turned),
+            )  # fmt: skip
+        except KeyError as error:
+            raise FormatError(f"{layer}qweight is without {error}"[:300], path=path) from None
+        except (ValueError, TypeInferenceError) as error:
             raise FormatError(f"{layer[:200]}{error}", path=path) from None
     return found
 
 
 def _unpack(
-    parts: Mapping[str, FileWeight],
+    parts: list[FileWeight],
     g_idx: FileWeight | None,
     packing: Packing,
     dtype: str | None,
     *,
     turns: bool,
 ) -> Weight:
-    """Return the weight of a layer, outputs first unless it `turns`.
-
-    Raises:
-        ValueError: Its parts do not fit together.
-    """
+    """Return the weight of a layer, outputs first unless it `turns`."""
     inputs, outputs, groups = _measure(parts, packing)
-    packed = [_values(parts[part], packing.bits) for part in ("qweight", "qzeros")]
-    first, second = (Var("", TensorType(each.shape, each.dtype)) for each in packed)
-    scales = Var("", TensorType(parts["scales"].shape, parts["scales"].dtype))
-    if packing.method == "awq":
-        moved = _interleaved(first), _interleaved(second)
-    else:
-        # A word has several inputs of one output, but zero points of several outputs.
-        moved = (
-            call("transpose", first, axes=(1, 0, 2)),
-            call("transpose", second, axes=(1, 2, 0)),
-        )
-    levels = call("reshape", moved[0], newshape=(outputs, inputs))
-    points: Expr = call("reshape", moved[1], newshape=(outputs, groups))
-    if packing.minus_one:
-        points = _one_more(points, packed[1], packing.bits)
-    order = None if g_idx is None else _order(g_idx, inputs, packing.group or inputs)
-    if order is not None:
-        levels = call("take", levels, const(order), axis=1)
-    factors = call("transpose", scales, axes=(1, 0))
-    weight = dequantized(levels, factors, points, packing.group or inputs, dtype)
-    if order is not None:
-        weight = call("take", weight, const(np.argsort(order).astype(np.int32)), axis=1)
-    if turns:
-        weight = call("transpose", weight, axes=(1, 0))
-    return ComputedWeight(weight, {first: packed[0], second: packed[1], scales: parts["scales"]})
+    group = packing.group or inputs
+    order = None if g_idx is None else _order(g_idx, inputs, group)
+    words, scales, zeros = parts
+    if packing.form == "gptq":
+        _refuse_greatest(_values(zeros, packing.bits), packing.bits)
+
+    def build(first: Expr, factors: Expr, second: Expr) -> Expr:
+        if packing.form == "gemm":
+            first, second = _interleaved(first), _interleaved(second)
+        else:  # A word has several inputs of one output, but zero points of several outputs.
+            first = call("transpose", first, axes=(1, 0, 2))
+            second = call("transpose", second, axes=(1, 2, 0))
+        levels = call("reshape", first, newshape=(outputs, inputs))
+        points = call("reshape", second, newshape=(outputs, groups))
+        if packing.form == "gptq":
+            more = call("add", call("cast", points, dtype="uint8"), const(1, "uint8"))
+            points = call("cast", more, dtype=tensor_type(points).dtype)
+        if order is not None:
+            levels = call("take", levels, const(order), axis=1)
+        factors = call("transpose", factors, axes=(1, 0))
+        weight = dequantized(levels, factors, points, group, dtype)
+        if order is not None:
+            weight = call("take", weight, const(np.argsort(order).astype(np.int32)), axis=1)
+        return call("transpose", weight, axes=(1, 0)) if turns else weight
+
+    first, second = (_values(each, packing.bits) for each in (words, zeros))
+    return computed(build, first, scales, second)
 
 
 def dequantized(
@@ -170,37 +151,25 @@ def dequantized(
     )
 
 
-def _measure(parts: Mapping[str, FileWeight], packing: Packing) -> tuple[int, int, int]:
-    """Return the numbers of inputs, outputs and groups of a layer.
-
-    Raises:
-        ValueError: Its parts tell different ones, or have other types.
-    """
-    shapes = {part: each.shape for part, each in parts.items()}
-    dtypes = {part: each.dtype for part, each in parts.items()}
-    whole = dtypes["qweight"] == dtypes["qzeros"] == "int32"
-    if not whole or dtypes["scales"] not in ("float16", "bfloat16", "float32"):
-        raise ValueError(f"qweight: expected int32 beside scales of floats, found {dtypes}")
-    if any(len(shape) != 2 or 0 in shape for shape in shapes.values()):
-        raise ValueError(f"qweight: expected matrices, found {shapes}")
-    each = _WORD // packing.bits
-    down, across = (each, 1) if packing.method == "gptq" else (1, each)
-    inputs, outputs = shapes["qweight"][0] * down, shapes["qweight"][1] * across
+def _measure(parts: list[FileWeight], packing: Packing) -> tuple[int, int, int]:
+    """Return the numbers of inputs, outputs and groups of a layer, if its parts agree."""
+    words, _, zeros = parts
+    each = 32 // packing.bits
+    down, across = (1, each) if packing.form == "gemm" else (each, 1)
+    found = [part.shape for part in parts]
+    if {words.dtype, zeros.dtype} != {"int32"} or {*map(len, found)} != {2} or 0 in words.shape:
+        raise ValueError(f"qweight: expected matrices, of int32 with int32, found {found}")
+    inputs, outputs = words.shape[0] * down, words.shape[1] * across
     groups = -(-inputs // (packing.group or inputs))
-    wanted = {"scales": (groups, outputs), "qzeros": (groups, outputs // each)}
-    for part, shape in wanted.items():
-        if shapes[part] != shape or outputs % each:
-            raise ValueError(
-                f"{part}: expected {list(shape)} for {inputs} inputs and {outputs} outputs of "
-                f"{packing.bits} bits in groups of {packing.group or inputs}, "
-                f"found {list(shapes[part])}"
-            )
+    if found[1:] != [(groups, outputs), (groups, outputs // each)] or outputs % each:
+        told = f"expected {groups} groups of {outputs} outputs of {packing.bits} bits"
+        raise ValueError(f"scales and qzeros: {told}, found {found[1:]}")
     return inputs, outputs, groups
 
 
 def _values(words: FileWeight, bits: int) -> Weight:
     """Return the integers in words, those in the lowest bits first, along an axis more."""
-    shape = (*words.shape, _WORD // bits)
+    shape = (*words.shape, 32 // bits)
     if bits == 8:
         return FileWeight(words.source, shape, "uint8")
     return PackedWeight(FileWeight(words.source, (words.nbytes,), "uint8"), shape, "uint4", bits)
@@ -213,36 +182,18 @@ def _interleaved(values: Expr) -> Expr:
     return call("transpose", halves, axes=(1, 3, 2, 0))
 
 
-def _one_more(points: Expr, stored: Weight, bits: int) -> Expr:
-    """Return zero points that are stored less one.
-
-    Raises:
-        ValueError: One is the greatest number, which is read in several ways.
-    """
+def _refuse_greatest(points: Weight, bits: int) -> None:
+    """Refuse what is read in several ways where zero points are stored less one."""
     most = (1 << bits) - 1
-    for start, stop in stored.row_ranges():
-        if (stored.rows(start, stop).astype(np.uint8) == most).any():
-            raise ValueError(
-                f"qzeros: {most} stands for {most + 1} or 0 where zero points are stored less "
-                "one; checkpoint_format gptq_v2 tells them as they are"
-            )
-    wide = call("add", call("cast", points, dtype="uint8"), const(1, "uint8"))
-    return call("cast", wide, dtype=stored.dtype)
+    if (points.array().astype(np.uint8) == most).any():
+        told = f"{most} stands for {most + 1} or 0, as zero points are stored less one"
+        raise ValueError(f"qzeros: {told}; checkpoint_format gptq_v2 tells them as they are")
 
 
 def _order(g_idx: FileWeight, inputs: int, group: int) -> Array | None:
-    """Return in which order inputs are those of one group after the other; None as they are.
-
-    Raises:
-        ValueError: Groups are not of the size that the config tells.
-    """
-    groups = g_idx.array()
-    usual = np.arange(inputs) // group
-    if groups.shape != (inputs,) or groups.dtype != np.int32:
-        raise ValueError(
-            f"g_idx: expected int32 [{inputs}], found {g_idx.dtype}{list(groups.shape)}"
-        )
+    """Return in which order inputs are those of one group after the other; None as they are."""
+    groups, usual = g_idx.array(), np.arange(inputs) // group
     order = np.argsort(groups, kind="stable").astype(np.int32)
-    if not np.array_equal(groups[order], usual):
-        raise ValueError(f"g_idx: expected groups of {group} inputs")
+    if groups.shape != usual.shape or not np.array_equal(groups[order], usual):
+        raise ValueError(f"g_idx: expected groups of {group} of {inputs} inputs")
     return None if np.array_equal(groups, usual) else order

@@ -77,7 +77,8 @@ FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "qwen2": ("qwen2", "Qwen2Config", {}),
     "qwen3": ("qwen3", "Qwen3Config", {"head_dim": 128, "facts": {
         "add_key_length": 128, "add_value_length": 128}}),
-    "mistral": ("llama", "MistralConfig", {"sliding_window": None, "facts": {"add_name": "mistral"}}),
+    "mistral": ("llama", "MistralConfig", {
+        "sliding_window": None, "facts": {"add_name": "mistral"}}),
     "gemma2": ("gemma2", "Gemma2Config", {
         "head_dim": 16, "sliding_window": 4096, "query_pre_attn_scalar": 256,
         "facts": {"add_key_length": 16, "add_value_length": 16, "add_sliding_window": 4096,

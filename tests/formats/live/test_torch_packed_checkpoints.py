@@ -144,14 +144,14 @@ def test_half(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "another method": ({"quant_method": "bitsandbytes"}, "expected quant_method gptq or awq"),
-    "bits": ({"bits": 3}, "gptq: expected bits 4 or 8, found 3"),
-    "no group": ({"group_size": 0}, "expected a group_size above 0, or -1, found 0"),
-    "another group": ({"group_size": 64}, "scales: expected"),
-    "a form": ({"checkpoint_format": "marlin"}, "checkpoint_format gptq or gptq_v2"),
-    "a version": ({"quant_method": "awq", "version": "gemv"}, "expected version gemm"),
-    "other bits": ({"bits": 8}, "scales: expected"),
-    "text": ("gptq", "expected an object"),  # type: ignore[dict-item]
+    "another method": ({"quant_method": "bitsandbytes"}, "quant_method: expected gptq or awq"),
+    "bits": ({"bits": 3}, "bits: expected 4 or 8, found 3"),
+    "no group": ({"group_size": 0}, "group_size: expected -1 or more, found 0"),
+    "another group": ({"group_size": 64}, "scales and qzeros: expected"),
+    "a form": ({"checkpoint_format": "marlin"}, "checkpoint_format: expected gptq or gptq_v2"),
+    "a version": ({"quant_method": "awq", "version": "gemv"}, "version: expected gemm"),
+    "other bits": ({"bits": 8}, "scales and qzeros: expected"),
+    "text": ("gptq", "quant_method: expected gptq or awq"),  # type: ignore[dict-item]
 }
 
 
@@ -189,7 +189,7 @@ def test_parts_that_do_not_fit(tmp_path: Path, part: str) -> None:
     save_file(tensors, path, metadata={"format": "pt"})
     messages = {
         "scales": "qweight is without", "g_idx": "expected groups of 16", "qzeros": "gptq_v2",
-        "words": "expected int32",
+        "words": "expected matrices, of int32",
     }  # fmt: skip
     with pytest.raises(FormatError, match=messages[part]):
         serde.convert(tmp_path / "in", tmp_path / "out", target_format="onnx")

@@ -11,7 +11,7 @@ from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.linalg.product import GemmAttributes, build_matmul, import_gemm
 from serde.onnx.ops.microsoft.activation import apply_activation
 from serde.onnx.ops.table import MICROSOFT, Import
-from serde.relay.ir import Expr, call
+from serde.relay.ir import Expr, as_dtype, call
 
 
 def _transpose_side(ctx: Import, x: Expr, whole: bool, batch: bool) -> Expr:
@@ -96,28 +96,26 @@ def import_matmul_nbits(
     blocks = -(-K // block_size)
     if zero_points is not None and ctx.type(zero_points).dtype != "uint8":
         raise Unsupported(f"zero points of {ctx.type(zero_points).dtype}")
-    stored = [each for each in (b, zero_points) if each is not None]
-    narrow = bits == 4 and all(map(ctx.is_stored, stored))
 
     def unpack(packed: Expr, count: int, length: int) -> Expr:
         """Return `count` levels of each row, which has as many as fill bytes, or blocks."""
-        if narrow:
-            rows = ctx.nibbles(packed, (N, length))
-            if count == length:
-                return rows
-        else:
+        rows = ctx.nibbles(packed, (N, length)) if bits == 4 else None
+        if rows is None:
             rows = unpack_bits(ctx, relay.reshape(packed, (N, -1)), bits)
+        if ctx.type(rows).shape[1] == count:
+            return rows
         return relay.strided_slice(rows, begin=[0], end=[count], strides=[1], axes=[1])
 
-    levels, points = unpack(b, K, blocks * block_size), None
-    if zero_points is not None:
-        points = unpack(zero_points, blocks, -(-blocks // 2) * 2)
-    elif narrow:
-        points = ctx.spread(1 << bits - 1, "uint4", (N, blocks))
+    levels = unpack(b, K, blocks * block_size)
+    dtype = ctx.type(levels).dtype
+    if zero_points is None:
+        points = ctx.spread(1 << bits - 1, dtype, (N, blocks))
+    else:
+        points = as_dtype(unpack(zero_points, blocks, -(-blocks // 2) * 2), dtype)
     factors = relay.reshape(scales, (N, blocks))
     weight = dequantize_rows(ctx, levels, factors, points, bits, block_size)
     weight = relay.cast(weight, ctx.type(a).dtype)
-    found = build_matmul(ctx, a, relay.transpose(weight, axes=[1, 0]))
+    found = relay.nn.dense(a, weight, units=None)
     return found if bias is None else relay.add(found, bias)
 
 

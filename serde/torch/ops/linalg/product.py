@@ -44,11 +44,10 @@ def import_linear(ctx: Import, input: Expr, weight: Expr, bias: Expr | None = No
 def _in_order(data: Expr, weight: Call) -> tuple[Expr, Expr]:
     """Return data and weight; the data is permuted where columns of an unpacked weight are."""
     columns, order = weight.args
-    known = order.data if isinstance(order, Constant) else np.empty(0)
-    whole = np.array_equal(np.sort(known), np.arange(len(known)))
+    known = order.data.tolist() if isinstance(order, Constant) and order.data.ndim == 1 else []
+    width = len(known) if sorted(known) == [*range(len(known))] else -1
+    whole = tensor_type(columns).shape[1:] == (width,)
     if not unpacks(columns) or weight.attrs["axis"] != 1 or not whole:
-        return data, weight
-    if tensor_type(columns).shape[1:] != known.shape:
         return data, weight
     back = const(np.argsort(known).astype(np.int32))
     return call("take", data, back, axis=-1, mode="fast"), columns
