@@ -193,3 +193,24 @@ def test_parts_that_do_not_fit(tmp_path: Path, part: str) -> None:
     }  # fmt: skip
     with pytest.raises(FormatError, match=messages[part]):
         serde.convert(tmp_path / "in", tmp_path / "out", target_format="onnx")
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("way", ["gptq", "awq"])
+def test_genai_generates(tmp_path: Path, way: str) -> None:
+    """onnxruntime-genai reads the folder as it is, and gives transformers' greedy tokens."""
+    genai = pytest.importorskip("onnxruntime_genai")
+    module = make(tmp_path / "in", way)
+    serde.convert(tmp_path / "in", tmp_path / "out", target_format="onnx", runtime="onnxruntime")
+    prompt = [5, 9, 30, 7]
+    params = genai.GeneratorParams(model := genai.Model(str(tmp_path / "out")))
+    params.set_search_options(max_length=16, min_length=16, do_sample=False)
+    generator = genai.Generator(model, params)
+    generator.append_tokens(np.array([prompt], np.int32))
+    while not generator.is_done():
+        generator.generate_next_token()
+    with torch.no_grad():
+        wanted = module.generate(
+            torch.tensor([prompt]), max_length=16, min_length=16, do_sample=False
+        )
+    assert generator.get_sequence(0).tolist() == wanted[0].tolist()
