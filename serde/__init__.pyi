@@ -314,8 +314,7 @@ class _Passes3(TypedDict, total=False):
     int4: bool
     """Quantise weights to 4 bits (default False)."""
     block_size: int | None
-    """Elements of a row of a weight that share a scale; the target's usual choice if left out
-    (default None)."""
+    """Elements of a row of a weight that share a scale; the target's choice if None (default None)."""
     zero_points: bool
     """Give weights zero points, so that levels cover what each block holds (default False)."""
     int4_head: bool
@@ -351,11 +350,9 @@ class _Passes3(TypedDict, total=False):
     min_cosine: float | None
     """Least cosine between the source's outputs and the smaller model's, likewise (default None)."""
     perplexity_text: str | None
-    """A file of text, in UTF-8, of which it is told how well a model that generates predicts it,
-    before and after (default None)."""
+    """A file of text that models which generate predict, before and after (default None)."""
     max_perplexity: float | None
-    """Greatest perplexity of the smaller model on that text; with a greater one, nothing is written
-    (default None)."""
+    """Greatest perplexity on that text; with a greater one, nothing is written (default None)."""
 
 class _WritingMxnet(TypedDict, total=False):
     params_epoch: int

@@ -28,8 +28,7 @@ class QuantizeOptions:
             `calibration`; "dynamic", activations by ranges found at run time; "weights" alone; or
             True for what the target's tool is mostly used for.
         int4: Quantise weights to 4 bits.
-        block_size: Elements of a row of a weight that share a scale; the target's usual choice if
-            left out.
+        block_size: Elements of a row of a weight that share a scale; the target's choice if None.
         zero_points: Give weights zero points, so that levels cover what each block holds.
         int4_head: Quantise the last product, which is the head of most models, too.
         int4_embeddings: Quantise tables of embeddings, too.
@@ -49,10 +48,8 @@ class QuantizeOptions:
         min_agreement: Least share of samples whose best class stays the same, for outputs that are
             scores of classes; with less, nothing is written.
         min_cosine: Least cosine between the source's outputs and the smaller model's, likewise.
-        perplexity_text: A file of text, in UTF-8, of which it is told how well a model that
-            generates predicts it, before and after.
-        max_perplexity: Greatest perplexity of the smaller model on that text; with a greater one,
-            nothing is written.
+        perplexity_text: A file of text that models which generate predict, before and after.
+        max_perplexity: Greatest perplexity on that text; with a greater one, nothing is written.
     """
 
     int8: bool | Literal["static", "dynamic", "weights"] = field(

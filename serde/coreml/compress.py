@@ -27,10 +27,8 @@ _FIRST, _FIRST_BLOCKS = "iOS16", "iOS18"
 """Targets from which on weights may be compressed, and to 4 bits, or in two ways at once."""
 
 _WAYS: Final = ("int8", "int4", "palettize")
-_OTHERS: Final = (
-    "activation_type", "calibration_method", "symmetric", "reduce_range", "int4_head",
-    "int4_embeddings",
-)  # fmt: skip
+_OTHERS: Final = ("activation_type", "calibration_method", "symmetric", "reduce_range",
+                  "int4_head", "int4_embeddings")  # fmt: skip
 _LINEAR: Final = ("block_size", "zero_points")
 _WEIGHTS_FILE: Final = f"{ROOT}weights/weight.bin"
 _MARK: Final = "constexpr_"

@@ -30,10 +30,8 @@ _TOOL: Final = "onnxruntime.quantization"
 _SINCE: Final = {"per_channel": 13, "int16": 21, "uint16": 21}
 """Versions of the operator set from which on linear operators have such scales and integers."""
 _BLOCK: Final = 32
-_OF_ACTIVATIONS: Final = (
-    "activation_type", "calibration_method", "weight_type", "per_channel", "symmetric",
-    "reduce_range",
-)  # fmt: skip
+_OF_INT8: Final = ("activation_type", "calibration_method", "weight_type", "per_channel",
+                   "symmetric", "reduce_range")  # fmt: skip
 
 
 def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
@@ -70,7 +68,7 @@ def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> N
 def _check_blocks(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
     """Refuse what has no counterpart in blocks of 4 bits."""
     require_installed("onnx_ir")
-    wanted.refuse("int4", _OF_ACTIVATIONS, "activations stay floats, and each block has a scale")
+    wanted.refuse("int4", _OF_INT8, "activations stay floats, and each block has a scale")
     size = _BLOCK if wanted.block_size is None else wanted.block_size
     if size < 16 or size & (size - 1):
         raise OptionError(f"block_size: expected a power of two from 16 on, found {size}")

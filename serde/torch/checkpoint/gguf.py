@@ -110,8 +110,16 @@ def read_gguf(path: Path) -> GgufFile:
         MissingDependency: The package gguf is not installed.
     """
     gguf = require("gguf")
+
+    class Reader(require("gguf").GGUFReader):  # type: ignore[misc]
+        def _get(self, offset: int, dtype: AnyValue, count: int = 1, **order: AnyValue) -> Array:
+            found: Array = super()._get(offset, dtype, count, **order)
+            if len(found) < int(count):  # Else a length that is a lie is gone through to its end.
+                raise ValueError("it ends early")
+            return found
+
     try:
-        reader = gguf.GGUFReader(path)
+        reader = Reader(path)
         family = str(reader.fields["general.architecture"].contents())
         own = {name: each for name, each in reader.fields.items() if name.startswith(f"{family}.")}
         facts = {name[len(family) + 1 :]: each.contents() for name, each in own.items()}

@@ -1,8 +1,7 @@
 """Linear layers that GPTQ and AWQ have quantised, as expressions over the words that hold them.
 
-Both keep integers of a layer in words of 32 bits, with a scale and a zero point for each group of
-inputs. What comes out is a weight of (outputs, inputs) that is unpacked of levels with blocks along
-axis 1, as Relay has it; levels are moved and never computed with.
+Both keep levels of a layer in words of 32 bits, with a scale and a zero point for each group of
+inputs. Levels are moved, and never computed with.
 """
 
 from __future__ import annotations

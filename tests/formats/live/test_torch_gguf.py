@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +112,18 @@ def test_an_order_that_is_not_known(tmp_path: Path) -> None:
     with pytest.raises(SerdeError):
         serde.convert(path, tmp_path / "out", target_format="onnx", task="text-generation")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("claim", ["array", "fields", "tensors", "text"])
+def test_lengths_that_lie(tmp_path: Path, claim: str) -> None:
+    """What a header merely claims is neither gone through nor allocated."""
+    fields, tensors = 2**40 if claim == "fields" else 1, 2**40 if claim == "tensors" else 0
+    data = b"GGUF" + struct.pack("<IQQ", 3, tensors, fields)
+    if claim == "array":
+        data += struct.pack("<Q3sIIQ", 3, b"a.b", 9, 0, 2**50)
+    elif claim == "text":
+        data += struct.pack("<Q", 2**50)
+    path = tmp_path / "net.gguf"
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match="no GGUF that can be read"):
+        serde.convert(path, tmp_path / "out", target_format="onnx", task="text-generation")
