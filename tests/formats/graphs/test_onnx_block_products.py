@@ -147,3 +147,21 @@ def test_other_formats(tmp_path: Path, suffix: str) -> None:
     serde.convert(tmp_path / "a.onnx", target, input_shapes={"x": (2, 3, 64)})
     (found,) = RelayEngine(serde.to_relay(target)).run({"x": DATA})
     np.testing.assert_allclose(found, DATA @ made["weight"].T, rtol=1e-4, atol=1e-4)
+
+
+def test_constants_of_core_ml(tmp_path: Path) -> None:
+    """From iOS18 on, levels are a constant in blocks, which coremltools undoes."""
+    tools = pytest.importorskip("coremltools")
+    made = save(tmp_path / "a.onnx", 4, 64, 32, True)
+    target = tmp_path / "b.mlpackage"
+    given: dict[str, Any] = {"input_shapes": {"x": (2, 3, 64)}}
+    serde.convert(tmp_path / "a.onnx", target, minimum_deployment_target="iOS18", **given)
+    model = tools.models.MLModel(str(target), skip_model_load=True)
+    program = model.get_spec().mlProgram.functions["main"]
+    (block,) = program.block_specializations.values()
+    assert "constexpr_blockwise_shift_scale" in [each.type for each in block.operations]
+    plain = tools.optimize.coreml.decompress_weights(model)
+    found = tools.optimize.coreml.get_weights_metadata(plain, weight_threshold=100)
+    (weight,) = (each.val for each in found.values() if each.val.size == ROWS * 64)
+    wanted = made["weight"] if weight.shape == made["weight"].shape else made["weight"].T
+    np.testing.assert_allclose(weight, wanted, rtol=2e-3, atol=2e-3)
