@@ -1,4 +1,4 @@
-"""The guide to models that generate, docs/generate.md: its command and its blocks of Python run."""
+"""The guide to models that generate, docs/generate.md: its commands and blocks of Python run."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 from support.checkpoints import save, transformers
+from support.gguf_files import write_gguf
+from support.packed_checkpoints import WAYS, pack_folder
 
 from serde.command.cli import main
 
 torch = pytest.importorskip("torch")
+onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 transformers()
 
@@ -28,7 +31,7 @@ def test_the_guide_generates_what_transformers_does(
     monkeypatch.setattr("serde.torch.engine.can_start", lambda: False)
     monkeypatch.chdir(tmp_path)
     module = save(tmp_path / "llama", "LlamaConfig")
-    (command,) = COMMANDS
+    command = COMMANDS[0]
     assert main(shlex.split(command)[1:]) == 0
     capsys.readouterr()
     for block in BLOCKS:
@@ -39,3 +42,19 @@ def test_the_guide_generates_what_transformers_does(
     )  # fmt: skip
     assert capsys.readouterr().out.strip() == str(expected[0, 3:].tolist())
     assert (tmp_path / "llama-live.onnx").exists()
+
+
+def test_what_is_packed_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gguf")
+    monkeypatch.setattr("serde.torch.engine.can_start", lambda: False)
+    monkeypatch.chdir(tmp_path)
+    module = save(tmp_path / "llama-gptq", "LlamaConfig")
+    write_gguf(tmp_path / "model.gguf", module, "llama", "F16")
+    pack_folder(tmp_path / "llama-gptq", module, WAYS["gptq"])
+    _, *commands = COMMANDS
+    assert len(commands) == 2
+    for command in commands:
+        assert main(shlex.split(command)[1:]) == 0
+    graph = onnx.load(tmp_path / "llama-onnx" / "model.onnx").graph
+    assert sum(each.op_type == "MatMulNBits" for each in graph.node) == 7
+    assert (tmp_path / "out" / "model.onnx").exists()
