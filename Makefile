@@ -175,5 +175,5 @@ $(TORCH_STAMP): setup.py pyproject.toml $(PINS) $(TORCH_PINS)
 	$(TORCH_BIN)/python -m pip install -q -c $(PINS) setuptools wheel
 	$(TORCH_BIN)/python -m pip install -q -c $(PINS) -c $(TORCH_PINS) --no-build-isolation -e '.[check,coreml,nnef,tflite,torch,tvm]' onnxscript expecttest future hypothesis pytest pytest-xdist scipy \
 		huggingface_hub regex requests ruff setuptools six tokenizers
-	$(TORCH_BIN)/python -m pip install -q -c $(PINS) -c $(TORCH_PINS) --no-deps diffusers mxnet nnef-tools onnxsim torchvision transformers
+	$(TORCH_BIN)/python -m pip install -q -c $(PINS) -c $(TORCH_PINS) --no-deps diffusers gguf mxnet nnef-tools onnxsim torchvision transformers
 	touch $@

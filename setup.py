@@ -47,11 +47,13 @@ EXTRAS = {
         "torch>=2.6",
         "transformers>=5.20; python_version >= '3.11'",
     ],
+    # For files of GGUF, beside the former.
+    "gguf": ["gguf>=0.17"],
     "tflite": ["ai-edge-litert>=2.1"],
     "tvm": TVM,
     "check": ["onnxruntime>=1.19", "pillow>=10"],
     # ONNX Runtime's tools, and what coremltools makes palettes with.
-    "quantize": ["onnxruntime>=1.19", "scikit-learn>=1.3", "sympy>=1.12"],
+    "quantize": ["onnx-ir>=0.1.8", "onnxruntime>=1.19", "scikit-learn>=1.3", "sympy>=1.12"],
     # URLs as sources and targets: s3:// and https://, and further protocols by their packages.
     "stores": ["aiohttp>=3.9", "fsspec>=2024.6", "s3fs>=2024.6"],
     "az": ["adlfs>=2024.4", "fsspec>=2024.6"],

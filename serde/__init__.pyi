@@ -324,6 +324,14 @@ class _Passes3(TypedDict, total=False):
     target's tool is mostly used for (default False)."""
     int4: bool
     """Quantise weights to 4 bits (default False)."""
+    block_size: int | None
+    """Elements of a row of a weight that share a scale; the target's choice if None (default None)."""
+    zero_points: bool
+    """Give weights zero points, so that levels cover what each block holds (default False)."""
+    int4_head: bool
+    """Quantise the last product, which is the head of most models, too (default True)."""
+    int4_embeddings: bool
+    """Quantise tables of embeddings, too (default False)."""
     palettize: int | None
     """Bits of an index into a table of values, which each weight becomes: 1, 2, 3, 4, 6 or 8
     (default None)."""
@@ -352,6 +360,10 @@ class _Passes3(TypedDict, total=False):
     classes; with less, nothing is written (default None)."""
     min_cosine: float | None
     """Least cosine between the source's outputs and the smaller model's, likewise (default None)."""
+    perplexity_text: str | None
+    """A file of text that models which generate predict, before and after (default None)."""
+    max_perplexity: float | None
+    """Greatest perplexity on that text; with a greater one, nothing is written (default None)."""
 
 class _WritingMxnet(TypedDict, total=False):
     params_epoch: int

@@ -16,6 +16,7 @@ __all__ = ["QuantizeOptions"]
 _PALETTES = (1, 2, 3, 4, 6, 8)
 _WHAT_FOR = ("int8", "int4", "palettize", "sparsity")
 """Options that ask for something; the others say how."""
+_ONLY_INT4 = ("int4_head", "int4_embeddings")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,10 @@ class QuantizeOptions:
             `calibration`; "dynamic", activations by ranges found at run time; "weights" alone; or
             True for what the target's tool is mostly used for.
         int4: Quantise weights to 4 bits.
+        block_size: Elements of a row of a weight that share a scale; the target's choice if None.
+        zero_points: Give weights zero points, so that levels cover what each block holds.
+        int4_head: Quantise the last product, which is the head of most models, too.
+        int4_embeddings: Quantise tables of embeddings, too.
         palettize: Bits of an index into a table of values, which each weight becomes: 1, 2, 3, 4, 6
             or 8.
         sparsity: Share of each weight's elements, the smallest, that become zero; from 0 to 1.
@@ -43,12 +48,24 @@ class QuantizeOptions:
         min_agreement: Least share of samples whose best class stays the same, for outputs that are
             scores of classes; with less, nothing is written.
         min_cosine: Least cosine between the source's outputs and the smaller model's, likewise.
+        perplexity_text: A file of text that models which generate predict, before and after.
+        max_perplexity: Greatest perplexity on that text; with a greater one, nothing is written.
     """
 
     int8: bool | Literal["static", "dynamic", "weights"] = field(
         default=False, metadata={"flag": None}
     )
     int4: bool = field(default=False, metadata={"help": "Quantise weights to 4 bits."})
+    block_size: int | None = field(
+        default=None, metadata={"help": "Elements of a row of a weight that share a scale."}
+    )
+    zero_points: bool = field(default=False, metadata={"help": "Give weights zero points."})
+    int4_head: bool = field(
+        default=True, metadata={"help": "4 bits for the last product, mostly the head, too."}
+    )
+    int4_embeddings: bool = field(
+        default=False, metadata={"help": "4 bits for tables of embeddings, too."}
+    )
     palettize: int | None = field(
         default=None,
         metadata={"help": "Weights as indices of so many bits (1 to 8) into a table of values."},
@@ -85,6 +102,13 @@ class QuantizeOptions:
         default=None,
         metadata={"help": "Least cosine with the source's outputs; less fails (exit 4)."},
     )
+    perplexity_text: str | None = field(
+        default=None,
+        metadata={"help": "File of text that a model is to predict, before and after."},
+    )
+    max_perplexity: float | None = field(
+        default=None, metadata={"help": "Greatest perplexity on that text; more fails (exit 4)."}
+    )
 
     def __post_init__(self) -> None:
         if self.palettize not in (None, *_PALETTES):
@@ -96,8 +120,12 @@ class QuantizeOptions:
             least = getattr(self, name)
             if least is not None and not 0.0 <= least <= 1.0:
                 raise OptionError(f"{name}: expected a number from 0 to 1, found {least}")
+        if self.max_perplexity is not None and self.perplexity_text is None:
+            raise OptionError("max_perplexity: of a text, which perplexity_text names")
         if self.int8 and self.int4:
             raise OptionError("int8 and int4: one of them")
+        if self.is_asked and not self.int4:
+            self.refuse("what makes other weights", _ONLY_INT4, "they are of int4")
         if self.int8 == "static" and self.calibration is None:
             raise OptionError("int8='static' needs calibration, which ranges are measured on")
         if not self.is_asked:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from serde.bridge.quantizing import QuantizeOptions
+from serde.checking.generating import SCORES
 from serde.checking.outputs import match_outputs
 from serde.core import Array, dataclass, replace
 from serde.core.report import Nearness, OutputAccuracy
@@ -99,7 +100,7 @@ class _Comparison:
                     f"{self._engine.name}: output {name}: expected shape {wanted.shape}, "
                     f"found {value.shape}"
                 )
-            sums.add(wanted, value)
+            sums.add(wanted, value, last=name == SCORES)
 
 
 @dataclass
@@ -116,9 +117,9 @@ class _Sums:
     rows: int = 0
     agreeing: int = 0
 
-    def add(self, expected: Array, found: Array) -> None:
-        """Take one sample's output."""
-        self._add_rows(expected, found)
+    def add(self, expected: Array, found: Array, *, last: bool) -> None:
+        """Take one sample's output; scores of tokens are along the `last` axis."""
+        self._add_rows(expected, found, last=last and expected.ndim == 3)
         x, y = (each.astype(np.float64).ravel() for each in (expected, found))
         both = np.isfinite(x) & np.isfinite(y)
         # What is not finite in one of the two only weighs as a total loss.
@@ -134,14 +135,14 @@ class _Sums:
         self.noise += float(difference @ difference)
         self.worst = min(self.worst, _cosine(power, other, product))
 
-    def _add_rows(self, expected: Array, found: Array) -> None:
+    def _add_rows(self, expected: Array, found: Array, *, last: bool) -> None:
         if expected.dtype.kind in "iub":
             self.rows += expected.size
             self.agreeing += int((expected == found).sum())
-        elif _is_scores(expected):
-            classes = expected.shape[1]
-            best = (each.reshape(-1, classes).argmax(axis=1) for each in (expected, found))
-            self.rows += expected.shape[0]
+        elif last or _is_scores(expected):
+            classes = expected.shape[2 if last else 1]
+            best = [each.reshape(-1, classes).argmax(axis=1) for each in (expected, found)]
+            self.rows += len(best[0])
             self.agreeing += int(np.equal(*best).sum())
 
     def nearness(self) -> Nearness:

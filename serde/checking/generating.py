@@ -69,11 +69,18 @@ class Prompts:
         """Whether prompts of a batch may have other lengths."""
         return MASK in self._types and bool(self._sequence)
 
-    def prompt(self, batch: int, padding: str = "") -> dict[str, Array]:
+    @staticmethod
+    def reads_text(model: RelayModel) -> bool:
+        """Whether a model generates, and from tokens alone."""
+        inputs = {each.name_hint for each in model.inputs()}
+        known = {TOKENS, MASK, POSITIONS, *model.meta.states.values()}
+        return generates(model) and inputs <= known
+
+    def prompt(self, batch: int, padding: str = "", length: int = _LENGTH) -> dict[str, Array]:
         """Return a prompt, or several that are padded on the left or right, without a past."""
         lengths = {**self._lengths, self._batch: batch, **dict.fromkeys(self._past, 0)}
         if self._sequence:
-            lengths[self._sequence] = _LENGTH
+            lengths[self._sequence] = length
         inputs = random_inputs(self._model, seed=(0, batch), lengths=lengths)
         for name in inputs:
             if name.endswith(MASK):
@@ -82,6 +89,14 @@ class Prompts:
             hidden = slice(0, _PADDING) if padding == "left" else slice(-_PADDING, None)
             inputs[MASK][1:, hidden] = 0
         return self._placed(inputs)
+
+    def begin(self, token: int) -> dict[str, Array]:
+        """Return one token, before which there is nothing."""
+        inputs = self.prompt(1, length=1)
+        inputs[TOKENS] = np.full_like(inputs[TOKENS], token)
+        for name in self._model.meta.states.values():
+            inputs[name] = np.zeros_like(inputs[name])
+        return inputs
 
     def step(
         self, inputs: Mapping[str, Array], outputs: Mapping[str, Array], tokens: Array
@@ -109,7 +124,8 @@ class Prompts:
         past = {output: inputs[name] for output, name in self._model.meta.states.items()}
         found = self.step(inputs, past, tokens)
         found[TOKENS] = np.concatenate([inputs[TOKENS], found[TOKENS]], axis=1)
-        return _run(self._model, engine, self._placed(found))[SCORES][:, _LENGTH - 1 : -1]
+        first = inputs[TOKENS].shape[1] - 1
+        return _run(self._model, engine, self._placed(found))[SCORES][:, first:-1]
 
     def _placed(self, inputs: dict[str, Array]) -> dict[str, Array]:
         """Return inputs with the positions that follow from the mask."""
@@ -119,10 +135,10 @@ class Prompts:
             inputs[POSITIONS] = places.astype(self._types[POSITIONS].dtype)
         return inputs
 
-    def samples(self, engine: Engine) -> CheckData:
+    def samples(self, engine: Engine, *, padded: bool = True) -> CheckData:
         """Return prompts, and steps that follow them as an engine computes it."""
         prompts = [self.prompt(1), self.prompt(3)]
-        if self.is_padded:
+        if padded and self.is_padded:
             prompts[1:] = [self.prompt(3, "left"), self.prompt(3, "right")]
         steps = []
         for each in prompts[:2]:

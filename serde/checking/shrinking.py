@@ -13,6 +13,7 @@ from serde.checking.accuracy import measure_accuracy, require_accuracy
 from serde.checking.data import CheckData
 from serde.checking.generating import Prompts, generates
 from serde.checking.inputs import InputSets
+from serde.checking.perplexity import perplexity, read_text
 from serde.checking.tolerance import CheckOptions
 from serde.checking.written import WrittenModel
 from serde.core import Array, Report
@@ -90,6 +91,11 @@ class Shrinking:
         self._calibration: CheckData | None = wanted.calibration
         self._data = self._calibration if check.data is None else check.data
         self._float_path = Path()
+        self._text: Array | None = None
+        if wanted.perplexity_text is not None:
+            if not Prompts.reads_text(written.expected):
+                raise OptionError("perplexity_text: the model does not generate from tokens alone")
+            self._text = read_text(wanted.perplexity_text, written.conversion.files)
 
     @contextmanager
     def shrunk(self, path: Path, check: Callable[[Path], None] | None = None) -> Iterator[AnyValue]:
@@ -152,21 +158,32 @@ class Shrinking:
                 running.enter_context(closing(written.open_target(each)))
                 for each in (self._float_path, path)
             )
-            data = self._data
-            if data is None and generates(written.compared):
-                data = Prompts(written.compared, self._dims).samples(source)
+            data, model = self._data, written.compared
+            if data is None and generates(model):
+                data = Prompts(model, self._dims).samples(source, padded=False)
             sets = InputSets(
-                written.compared, source, before,
+                model, source, before,
                 report=Report(), runs=self._runs, data=data,
                 dims={} if self._data is self._calibration is not None else self._dims,
                 float16=written.computes_float16,
             )  # fmt: skip
             rows, count = measure_accuracy(sets.reference, before, after, sets, written.outputs)
+            if self._text is not None:
+                prompts = Prompts(model, self._dims)
+                for name, engine in (("before", before), ("after", after)):
+                    cost = perplexity(self._text, prompts, engine)
+                    facts[f"perplexity_{name}"] = round(cost, 4)
+                facts["perplexity_tokens"] = len(self._text)
         self._report.accuracy = rows = require_accuracy(rows, self._wanted)
         facts["float_size_bytes"] = stored_bytes(self._float_path.parent)
         facts["smaller_size_bytes"] = stored_bytes(path.parent)
         facts["accuracy_data"] = self._name_data(count)
         failed = [each.output for each in rows if each.passed is False]
+        most = self._wanted.max_perplexity
+        if most is not None and not facts["perplexity_after"] <= most:
+            found = f"{facts['perplexity_after']:g}, above {most:g}"
+            told = f"{path.name}: made smaller, it has a perplexity of {found}"
+            raise CheckError(told, self._report)
         if failed:
             raise CheckError(
                 f"{path.name}: made smaller, {', '.join(failed)} is below the least that is "

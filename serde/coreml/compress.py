@@ -27,7 +27,9 @@ _FIRST, _FIRST_BLOCKS = "iOS16", "iOS18"
 """Targets from which on weights may be compressed, and to 4 bits, or in two ways at once."""
 
 _WAYS: Final = ("int8", "int4", "palettize")
-_ACTIVATIONS: Final = ("activation_type", "calibration_method", "symmetric", "reduce_range")
+_OTHERS: Final = ("activation_type", "calibration_method", "symmetric", "reduce_range",
+                  "int4_head", "int4_embeddings")  # fmt: skip
+_LINEAR: Final = ("block_size", "zero_points")
 _WEIGHTS_FILE: Final = f"{ROOT}weights/weight.bin"
 _MARK: Final = "constexpr_"
 
@@ -51,12 +53,14 @@ def check_compression(wanted: QuantizeOptions, options: CoremlExportOptions) -> 
             "int8='static': activations are measured by predictions of Core ML, which runs on "
             "macOS and which serde does not run; int8='weights' needs none"
         )
-    wanted.refuse("what compresses weights", _ACTIVATIONS, "activations stay floats")
+    wanted.refuse("what compresses weights", _OTHERS, "activations stay floats")
     ways = [name for name in _WAYS if name in wanted.asked]
     if len(ways) > 1:
         raise OptionError(f"{' and '.join(ways)}: one of them")
+    if wanted.palettize is not None or wanted.asked == ("sparsity",):
+        wanted.refuse("what palettizes or prunes", _LINEAR, "int8 and int4 have it")
     both = len(wanted.asked) > 1
-    needed = _FIRST_BLOCKS if wanted.int4 or both else _FIRST
+    needed = _FIRST_BLOCKS if wanted.int4 or wanted.block_size or both else _FIRST
     if TARGETS[options.minimum_deployment_target].number < TARGETS[needed].number:
         raise OptionError(
             f"{' and '.join(wanted.asked)}: needs minimum_deployment_target={needed} or later, "
@@ -110,7 +114,6 @@ def compress(path: Path, wanted: QuantizeOptions, folder: Path, report: Report) 
 
 def _steps(wanted: QuantizeOptions) -> list[tuple[str, str, dict[str, AnyValue]]]:
     """Return what the tool is to do: its functions with their configurations."""
-    granularity = "per_channel" if wanted.per_channel else "per_tensor"
     found: list[tuple[str, str, dict[str, AnyValue]]] = []
     if wanted.sparsity is not None:
         share = {"target_sparsity": wanted.sparsity}
@@ -119,8 +122,13 @@ def _steps(wanted: QuantizeOptions) -> list[tuple[str, str, dict[str, AnyValue]]
         bits = {"mode": "kmeans", "nbits": wanted.palettize}
         found.append(("palettize_weights", "OpPalettizerConfig", bits))
     if wanted.int8 or wanted.int4:
-        dtype = "int4" if wanted.int4 else wanted.weight_type or "int8"
-        how = {"mode": "linear_symmetric", "dtype": dtype, "granularity": granularity}
+        how: dict[str, AnyValue] = {
+            "mode": "linear" if wanted.zero_points else "linear_symmetric",
+            "dtype": "int4" if wanted.int4 else wanted.weight_type or "int8",
+            "granularity": "per_channel" if wanted.per_channel else "per_tensor",
+        }
+        if wanted.block_size:
+            how |= {"granularity": "per_block", "block_size": wanted.block_size}
         found.append(("linear_quantize_weights", "OpLinearQuantizerConfig", how))
     return found
 
@@ -166,5 +174,6 @@ def _describe(wanted: QuantizeOptions) -> str:
     if wanted.int8 or wanted.int4:
         dtype = "int4" if wanted.int4 else wanted.weight_type or "int8"
         scales = "per channel" if wanted.per_channel else "per tensor"
+        scales = f"in blocks of {wanted.block_size}" if wanted.block_size else scales
         parts.append(f"weights {dtype} {scales}")
     return ", ".join(parts) + "; activations stay floats"

@@ -37,8 +37,6 @@ _SAVED_MODEL: Final = f"a SavedModel of TensorFlow; {_TF2ONNX.format('--saved-mo
 _MAGICS: Final = (
     (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, such as Keras writes; "
      f"{_KERAS}, or elsewhere {_TF2ONNX.format('--keras FILE')}"),
-    (0, b"GGUF", "a GGUF file of llama.cpp: weights without a graph; take the net that they are "
-     "of, as a module of PyTorch or exported by optimum-cli export onnx"),
     (0, b"version https://git-lfs", "a pointer of Git LFS; fetch the file with git lfs pull"),
     (0, b"\x93NUMPY", "an array of NumPy, which is no model"),
     (4, b"ORTM", f"a model in ONNX Runtime's own format; {_ORIGIN}, an .onnx file"),

@@ -121,6 +121,8 @@ class RuntimeEngine(Engine):
         threads = os.environ.get("OMP_NUM_THREADS", "")  # Else as many as the machine has cores.
         options.intra_op_num_threads = int(threads) if threads.isdecimal() else 0
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        # Else dequantised weights of 4 bits are multiplied with data as integers of 8 bits.
+        options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
         model: str | bytes = os.fspath(path)
         if folder is not None:
             options.add_session_config_entry(_FOLDER_OF_DATA, folder)

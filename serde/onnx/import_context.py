@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from serde.core import Array, Issue, Weight, dataclass, field
+import serde.relay as relay
+from serde.core import Array, ArrayWeight, Issue, Weight, dataclass, field
+from serde.errors import Unsupported
+from serde.io.packed import PackedWeight
 from serde.onnx.elements import element_dtype
 from serde.onnx.model import OnnxModel
 from serde.onnx.scopes import Scope
 from serde.onnx.undecided import Decisions
 from serde.relay.ir.expr import Expr
+from serde.relay.run.computed import ComputedWeight
 from serde.relay.transform.fold_shape import MAX_VALUES
 from serde.walk.holes import Incomplete
 from serde.walk.import_context import GraphImporter, ImportContext as BaseContext
@@ -110,6 +115,22 @@ class ImportContext(BaseContext):
     def sparse_tensor(self, tensor: onnx.SparseTensorProto) -> Expr:
         """Return the value of a sparse tensor attribute."""
         return self._import_weight(self._facts.model.sparse_weight(tensor, self.node))
+
+    def nibbles(self, x: Expr, shape: tuple[int, ...]) -> Expr | None:
+        """Return the integers of 4 bits in the bytes of a weight, which stay where they are."""
+        known = self.known(x)
+        packed = self._assembly.weight(x) if known is None else ArrayWeight(known)
+        if packed is None:
+            return None
+        if 2 * packed.size != math.prod(shape):
+            raise Unsupported(f"{packed.size} bytes for {math.prod(shape)} numbers of 4 bits")
+        values = PackedWeight(packed.reshaped((packed.size,)), shape, "uint4", 4)
+        return self._import_weight(values)
+
+    def spread(self, value: int, dtype: str, shape: tuple[int, ...]) -> Expr:
+        """Return a weight with one number everywhere, which takes no memory."""
+        whole = relay.broadcast_to(relay.const(value, dtype), shape)
+        return self._import_weight(ComputedWeight(whole, {}))
 
     def _import_weight(self, weight: Weight) -> Expr:
         return self._assembly.tensor(weight, self.node, inline=MAX_VALUES)

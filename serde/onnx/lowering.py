@@ -28,8 +28,8 @@ from serde.relay.ir import (
     tensor_type,
 )
 from serde.relay.ir.bodies import inner_first
-from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
-from serde.relay.ir.visit import has_kind, rewrite, rewrite_function
+from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Span, Tuple, Var
+from serde.relay.ir.visit import free_vars, has_kind, rewrite, rewrite_function
 from serde.relay.transform.compose import Pattern
 from serde.relay.transform.positions import FoldLookups
 from serde.walk.lowering import quantized_as_floats
@@ -153,7 +153,6 @@ def arrange(
             *([] if takes is None else [transform.RaiseLayers(whole, frozenset(model.params))]),
             _GroupHeads(),
             FoldLookups(),
-            *([] if opset >= FIRST_WITH_NIBBLES else [_BytesForNibbles()]),
             transform.channels_first(),
         ]
     )
@@ -185,8 +184,14 @@ def spell_out(
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, opset) and takes(node)
 
+    if opset < FIRST_WITH_NIBBLES:
+        _note_widened(model, report)
     passes = transform.Sequential(
-        [transform.Decompose(supported=supported, expansion=expansion), _DenseAsProduct()]
+        [
+            *([] if opset >= FIRST_WITH_NIBBLES else [_BytesForNibbles()]),
+            transform.Decompose(supported=supported, expansion=expansion),
+            _DenseAsProduct(),
+        ]
     )
     lowered = passes.run(model.mod)[0]
     return transform.fold_weights(
@@ -287,6 +292,17 @@ def _widen_nibbles(node: Expr) -> Expr:
     return call("reshape", floats, newshape=shape)
 
 
+def _note_widened(model: RelayModel, report: Report) -> None:
+    """Tell how many weights of 4 bits take 8."""
+    used = {each.name_hint for each in free_vars(model.main.body)}
+    count = sum(weight.dtype in _BYTES for name, weight in model.params.items() if name in used)
+    if count:
+        report.notes.append(
+            f"weights of 4 bits that are stored in 8: {count}; opset {FIRST_WITH_NIBBLES} has 4 "
+            "bits, and products have for runtime='onnxruntime'"
+        )
+
+
 def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
     """Return a module without lets, and with functions only where `keep` or recursion asks.
 
@@ -361,6 +377,16 @@ def _as_product(node: Expr) -> Expr:
     data = node.args[0].type
     if not isinstance(data, TensorType) or data.rank == 2:
         return node
-    turned = call("transpose", node.args[1], axes=(1, 0), span=node.span)
+    turned = _turned(node.args[1], node.span)
     attrs = {name: node.attrs[name] for name in ("units", "out_dtype")}
     return call("nn.matmul", node.args[0], turned, span=node.span, **attrs)
+
+
+def _turned(weight: Expr, span: Span | None) -> Expr:
+    """Return a weight transposed; blocks are stored so, which runtimes look for at a product."""
+    is_blocks = called_name(weight) == "serde.dequantize_linear"
+    if not isinstance(weight, Call) or not is_blocks or not weight.attrs["block_size"]:
+        return call("transpose", weight, axes=(1, 0), span=span)
+    parts = [None if isinstance(x, Tuple) else _turned(x, x.span) for x in weight.args]
+    attrs = {**weight.attrs, "axis": 1 - weight.attrs["axis"] % 2}
+    return call("serde.dequantize_linear", *parts, span=weight.span, **attrs)

@@ -16,6 +16,7 @@ from serde.engine.process import ProcessEngine, can_start, temporary_files_in
 from serde.errors import OptionError, raise_if_refused
 from serde.onnx.codec import load
 from serde.onnx.interface import input_dtype
+from serde.onnx.lowering import FIRST_WITH_NIBBLES
 from serde.onnx.model import PRODUCER, OnnxModel
 from serde.onnx.options import OnnxExportOptions
 from serde.onnx.quantizer import Quantizer, answer_open
@@ -28,6 +29,9 @@ __all__ = ["check_quantization", "quantize"]
 _TOOL: Final = "onnxruntime.quantization"
 _SINCE: Final = {"per_channel": 13, "int16": 21, "uint16": 21}
 """Versions of the operator set from which on linear operators have such scales and integers."""
+_BLOCK: Final = 32
+_OF_INT8: Final = ("activation_type", "calibration_method", "weight_type", "per_channel",
+                   "symmetric", "reduce_range")  # fmt: skip
 
 
 def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
@@ -38,8 +42,14 @@ def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> N
         OptionError: It has no such option, or the version of the operator set is too low.
     """
     if options.link_weights:
-        raise OptionError("int8: weights become others, so link_weights has nothing to refer to")
-    wanted.refuse(_TOOL, ("int4", "palettize", "sparsity"), "it has int8")
+        told = "weights become others, so link_weights has nothing to refer to"
+        raise OptionError(f"{wanted.asked[0]}: {told}")
+    wanted.refuse(_TOOL, ("palettize", "sparsity"), "it has int8 and int4")
+    require_installed("onnxruntime")
+    if wanted.int4:
+        _check_blocks(wanted, options)
+        return
+    wanted.refuse(f"int8 of {_TOOL}", ("block_size", "zero_points"), "int4 has it")
     if wanted.int8 == "weights":
         raise OptionError(f"int8='weights': {_TOOL} has 'static' and 'dynamic'")
     if wanted.int8 == "dynamic":
@@ -53,7 +63,18 @@ def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> N
     if _activation_type(wanted) == "int8" and wanted.weight_type == "uint8":
         raise OptionError(f"weight_type='uint8': {_TOOL} has it with unsigned activations only")
     _require_opset(wanted, options)
-    require_installed("onnxruntime")
+
+
+def _check_blocks(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
+    """Refuse what has no counterpart in blocks of 4 bits."""
+    require_installed("onnx_ir")
+    wanted.refuse("int4", _OF_INT8, "activations stay floats, and each block has a scale")
+    size = _BLOCK if wanted.block_size is None else wanted.block_size
+    if size < 16 or size & (size - 1):
+        raise OptionError(f"block_size: expected a power of two from 16 on, found {size}")
+    if wanted.int4_embeddings and options.opset in range(FIRST_WITH_NIBBLES):
+        told = f"4 bits need opset {FIRST_WITH_NIBBLES}, found {options.opset}"
+        raise OptionError(f"int4_embeddings: {told}")
 
 
 def _require_opset(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
@@ -92,11 +113,12 @@ def quantize(
     """
     original = load(path)
     _check_excluded(original, wanted)
-    _require_float32(original)
+    if wanted.int8:
+        _require_float32(original)
     target = folder / path.name
     with closing(_open(original, path, target, wanted, samples, folder)) as tool:
         peak = 0
-        for inputs in _feed(samples if wanted.int8 != "dynamic" else None):
+        for inputs in _feed(samples if wanted.int8 in (True, "static") else None):
             (found,) = run_engine(tool, inputs)
             peak = int(found)
     result = load(target)
@@ -142,8 +164,9 @@ def _open(
 ) -> Engine:
     graph = model.proto.graph
     weights = {tensor.name for tensor in graph.initializer}
+    products = [node.name for node in graph.node if node.op_type in ("MatMul", "Gemm")]
     request: dict[str, AnyValue] = {
-        "mode": "dynamic" if wanted.int8 == "dynamic" else "static",
+        "mode": "int4" if wanted.int4 else "dynamic" if wanted.int8 == "dynamic" else "static",
         "source": str(path.absolute()),
         "target": str(target.absolute()),
         "count": 0 if samples is None else len(samples),
@@ -156,7 +179,10 @@ def _open(
         "per_channel": wanted.per_channel,
         "symmetric": wanted.symmetric,
         "reduce_range": wanted.reduce_range,
-        "exclude": list(wanted.int8_exclude),
+        "exclude": [*wanted.int8_exclude, *([] if wanted.int4_head else products[-1:])],
+        "block_size": wanted.block_size or _BLOCK,
+        "zero_points": wanted.zero_points,
+        "embeddings": wanted.int4_embeddings,
     }
     if not can_start():
         return Quantizer(request)
@@ -187,6 +213,11 @@ def _require_change(original: OnnxModel, result: OnnxModel, report: Report) -> N
 
 
 def _describe(wanted: QuantizeOptions, samples: Samples | None) -> str:
+    if wanted.int4:
+        points = " with zero points" if wanted.zero_points else ""
+        return (
+            f"weights int4 in blocks of {wanted.block_size or _BLOCK}{points}, activations floats"
+        )
     scales = "per channel" if wanted.per_channel else "per tensor"
     weights = f"weights {wanted.weight_type or 'int8'} {scales}"
     if wanted.int8 == "dynamic":

@@ -78,7 +78,9 @@ class Quantizer(Engine):
 
     def _work(self) -> None:
         try:
-            if self._request["mode"] == "static":
+            if self._request["mode"] == "int4":
+                self._quantize_blocks()
+            elif self._request["mode"] == "static":
                 self._quantize_static(self._prepare())
             else:
                 self._quantize_dynamic(self._prepare())
@@ -123,6 +125,20 @@ class Quantizer(Engine):
             "nodes_to_exclude": list(self._request["exclude"]),
             "use_external_data_format": self._is_large(self._request["source"]),
         }
+
+    def _quantize_blocks(self) -> None:
+        tool = require("onnxruntime.quantization.matmul_nbits_quantizer")
+        config = tool.DefaultWeightOnlyQuantConfig(
+            block_size=self._request["block_size"],
+            is_symmetric=not self._request["zero_points"],
+            op_types_to_quantize=("MatMul", "Gather") if self._request["embeddings"] else None,
+        )
+        source = self._request["source"]
+        kept = [x for each in self._request["exclude"] for x in (each, f"{each}_MatMul")]
+        quantizer = tool.MatMulNBitsQuantizer(source, nodes_to_exclude=kept, algo_config=config)
+        quantizer.model.replace_gemm_with_matmul()
+        quantizer.process()
+        quantizer.model.save_model_to_file(self._request["target"], self._is_large(source))
 
     def _quantize_dynamic(self, source: str) -> None:
         tool = require("onnxruntime.quantization")

@@ -13,6 +13,7 @@ from typing import Any as AnyValue, ClassVar, Final
 import numpy as np
 
 from serde.core import Report
+from serde.onnx.block_products import fuse_block_products
 from serde.onnx.foreign import OUTPUTS, PLAIN
 from serde.onnx.versions import RUNTIME_OPERATORS
 from serde.relay import transform
@@ -64,7 +65,7 @@ def fuse(model: RelayModel, opset: int, report: Report) -> RelayModel:
         report.notes.append(
             "GroupQueryAttention takes several tokens behind a cache for one text, not for a batch"
         )
-    return model.evolve(mod=mod)
+    return fuse_block_products(model.evolve(mod=mod))
 
 
 def _foreign(

@@ -8,17 +8,20 @@ from typing import Any as AnyValue, Final
 from serde.core import ArrayWeight, Report, Weight
 from serde.core.lossy import SIX_DIGIT_FLOATS
 from serde.errors import ConverterBug, RelayError, raise_if_refused
-from serde.relay.ir import IRModule, OpDef, has_kind, post_order, rewrite, rewrite_function
+from serde.relay.ir import IRModule, OpDef, called_name, has_kind, post_order, rewrite
 from serde.relay.ir.compare import equal_in_six_digits, first_difference
-from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Var
+from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Var, tensor_type
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.ir.visit import rewrite_function
 from serde.relay.text.composite import ATTRS_KEY, as_function
 from serde.relay.text.containers import container_head
 from serde.relay.text.parser import fromtext
 from serde.relay.text.printer import spell_attribute
+from serde.relay.transform.decompose import Decompose
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.input_types import with_input_types
+from serde.relay.transform.weight_folding import fold_weights
 from serde.relayfile.model import RelayProgram
 
 __all__ = ["from_relay", "lift_constants", "to_relay"]
@@ -167,6 +170,7 @@ def from_relay(
     Raises:
         UnsupportedModelError: Text or parameter file cannot hold something.
     """
+    model = _without_nibbles(model)
     mod = model.mod if model.mod.checked else InferType()(model.mod)
     mod = IRModule(
         mod.functions,
@@ -189,6 +193,19 @@ def from_relay(
     if strict:
         _check_exact(mod, text, allow, report)
     return RelayProgram(mod, {name: model.params[name] for name in names}, text)
+
+
+def _without_nibbles(model: RelayModel) -> RelayModel:
+    """Return a model without levels of 4 bits, which no file of TVM's can hold."""
+    narrow = ("int4", "uint4")
+    if not any(weight.dtype in narrow for weight in model.params.values()):
+        return model
+
+    def holds(node: Call) -> bool:
+        levels = called_name(node) == "serde.dequantize_linear" and tensor_type(node.args[0])
+        return not levels or levels.dtype not in narrow
+
+    return fold_weights(model.evolve(mod=Decompose(supported=holds)(model.mod)))
 
 
 def _module_attributes(model: RelayModel) -> dict[str, AnyValue]:

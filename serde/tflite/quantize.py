@@ -53,6 +53,7 @@ def check_quantization(wanted: QuantizeOptions, options: TfliteExportOptions) ->
     """
     names = ("int4", "palettize", "sparsity", "calibration_method", "reduce_range")
     wanted.refuse(_TOOL, names, "it has int8, by least and greatest values")
+    wanted.refuse(_TOOL, ("block_size", "zero_points"), "it has scales per channel")
     if wanted.weight_type == "uint8" or wanted.activation_type in ("uint8", "uint16"):
         raise OptionError(f"int8: {_TOOL} has int8 for weights, int8 and int16 for activations")
     if wanted.int8 in ("dynamic", "weights"):

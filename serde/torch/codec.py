@@ -39,7 +39,7 @@ def detect(path: Path) -> bool:
     if not path.is_file():
         return False
     if not is_zip(path):
-        return describe_file(path) is not None
+        return is_checkpoint(path) or describe_file(path) is not None
     try:
         with Archive(path) as archive:
             return any(name in archive.members for name in (*MARKS, _SCRIPT, _PICKLE))

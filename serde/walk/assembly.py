@@ -10,12 +10,13 @@ import numpy as np
 
 from serde.core.weights import Array, Weight, numpy_dtype
 from serde.relay.ir import Dim, IRModule, ModelMeta, RelayModel, TensorType, infer_function
-from serde.relay.ir.expr import Constant, Expr, Function, Span, Tuple, Var
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Span, Tuple, Var
 from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.ir.visit import free_vars, post_order, rewrite
+from serde.relay.run.computed import ComputedWeight
 from serde.relay.transform.evaluate_constants import EvaluateConstants
 from serde.relay.transform.fold_shape import MAX_VALUES, ShapeFolder
-from serde.relay.transform.purity import compressed
+from serde.relay.transform.purity import compressed, unpacks
 
 __all__ = ["Assembly", "Folder", "closed_over"]
 
@@ -96,7 +97,22 @@ class Assembly:
         """Return a constant of at most `inline` elements, else a variable for the weight."""
         if weight.size <= inline:
             return Constant(weight.array(), Span(name))
+        if isinstance(weight, ComputedWeight) and any(map(unpacks, post_order(weight.expr))):
+            return self._unpacked(weight, name)
         return self.variable(weight, name)
+
+    def _unpacked(self, weight: ComputedWeight, name: str) -> Expr:
+        """Return what a weight is computed from, where that unpacks what is to stay compressed."""
+        calls = [x for x in post_order(weight.expr) if isinstance(x, Call) and unpacks(x)]
+        known: dict[Expr, Expr] = {}
+        for part in (part for x in calls for part in x.args if not isinstance(part, Tuple)):
+            sources = {each: weight.sources[each] for each in free_vars(part)}
+            own = sources[part] if isinstance(part, Var) else ComputedWeight(part, sources)
+            known[part] = self.variable(own, name)
+        body = rewrite(weight.expr, lambda _node, new: new, known)
+        loose = [each for each in free_vars(body) if each in weight.sources]
+        rest: dict[Expr, Expr] = {each: self.variable(weight.sources[each], name) for each in loose}
+        return rewrite(body, lambda _node, new: new, rest) if rest else body
 
     def known(self, x: Expr) -> Array | None:
         """Return the value of a tensor that does not depend on inputs, if it is small."""

@@ -32,7 +32,10 @@ import ctypes, os, signal, sys, time
 from types import SimpleNamespace as Some
 
 __version__ = "0.1"
-SessionOptions = Some
+class SessionOptions(Some):
+    def add_session_config_entry(self, key, value):
+        pass
+
 
 
 class GraphOptimizationLevel:

@@ -80,6 +80,16 @@ WAYS: dict[str, tuple[dict[str, Any], Counter[str], float]] = {
         0.9999,
     ),
     "int4": ({"int4": True, **IOS18}, Counter(constexpr_blockwise_shift_scale=2), 0.97),
+    "int4-blocks": (
+        {"int4": True, "block_size": 16, **IOS18},
+        Counter(constexpr_blockwise_shift_scale=2),
+        0.97,
+    ),
+    "int4-points": (
+        {"int4": True, "zero_points": True, **IOS18},
+        Counter(constexpr_blockwise_shift_scale=2),
+        0.97,
+    ),
     "palette": ({"palettize": 4, **IOS16}, Counter(constexpr_lut_to_dense=2), 0.97),
     "sparse": ({"sparsity": 0.5, **IOS16}, Counter(constexpr_sparse_to_dense=2), 0.9),
     "sparse-int8": (
@@ -188,6 +198,9 @@ REFUSED = {
         "needs minimum_deployment_target=iOS16 or later, found iOS15",
     ),
     "4 bits": ({"int4": True, **IOS16}, "iOS18 or later, found iOS16"),
+    "blocks": ({"int8": True, "block_size": 16, **IOS16}, "iOS18 or later, found iOS16"),
+    "a palette in blocks": ({"palettize": 4, "block_size": 16, **IOS18}, "block_size: what pale"),
+    "parts": ({"int4": True, "int4_head": False, **IOS18}, "int4_head: what compresses weights"),
     "two ways": ({"sparsity": 0.5, "int8": True, **IOS16}, "int8 and sparsity: needs"),
     "activations": ({"int8": "static", "calibration": draw(), **IOS18}, "runs on macOS"),
     "at run time": ({"int8": "dynamic", **IOS18}, "no activations at run time"),

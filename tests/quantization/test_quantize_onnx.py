@@ -329,7 +329,7 @@ def test_read_back_by_the_interpreter(quantized: tuple[Path, serde.Report]) -> N
 REFUSED = {
     "no calibration": ({"int8": True}, "int8='dynamic' takes ranges at run time"),
     "weights alone": ({"int8": "weights"}, "has 'static' and 'dynamic'"),
-    "4 bits": ({"int4": True}, "int4: onnxruntime.quantization has no such option"),
+    "4 bits": ({"int8": "dynamic", "zero_points": True}, "zero_points: int8 of onnxruntime"),
     "no samples": ({"int8": True, "calibration": []}, "no samples"),
     "not a path": ({"int8": True, "calibration": 3}, "expected a path or arrays, found int"),
     "nothing there": (

@@ -7,7 +7,7 @@ converted tensor of any size passes through memory in pieces.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any as AnyValue, Final
 
 import numpy as np
@@ -19,7 +19,7 @@ from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetI
 from serde.relay.run.interpreter import apply_kernel, evaluate
 from serde.relay.run.rows import RowRule, row_rule
 
-__all__ = ["ComputedWeight"]
+__all__ = ["ComputedWeight", "computed"]
 
 
 @dataclass(slots=True)
@@ -117,6 +117,12 @@ class ComputedWeight(Weight):
         if value.dtype != numpy_dtype(self.dtype):
             raise RelayError(f"{self.expr!r}: expected {self.dtype}, the kernel gave {value.dtype}")
         return value
+
+
+def computed(make: Callable[..., Expr], *sources: Weight) -> ComputedWeight:
+    """Return the weight that a function makes of variables that stand for weights."""
+    variables = [Var("", TensorType(each.shape, each.dtype)) for each in sources]
+    return ComputedWeight(make(*variables), dict(zip(variables, sources, strict=True)))
 
 
 _MOST_HELD: Final = 2**27

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core import FileWeight, dataclass
+from serde.core import FileWeight, Weight, dataclass
 from serde.errors import FormatError
 from serde.io.contained import location_fault, read_small
+from serde.torch.checkpoint.gguf import is_gguf, read_gguf
+from serde.torch.checkpoint.packed import read_packing, unpack_weights
 from serde.torch.safetensors import read_document, read_safetensors
 
 __all__ = [
@@ -47,17 +50,19 @@ class Checkpoint:
         path: The folder.
         config: What ``config.json`` holds.
         weights: All tensors by their names on disk.
+        unpack: Makes weights of a module, without values, and of a dtype, where they are packed.
     """
 
     path: Path
     config: Mapping[str, AnyValue]
     weights: Mapping[str, FileWeight]
+    unpack: Callable[[AnyValue, str | None], Mapping[str, Weight]] | None = None
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Whether a path is a folder with a config and weights in safetensors, but no source."""
+    """Whether a path is a folder with a config and weights in safetensors, or a file of GGUF."""
     if not (path / CONFIG).is_file() or (path / "model.py").is_file():
-        return False
+        return is_gguf(path)
     plain = _WEIGHTS[0]
     return any((path / name).is_file() for name in (plain, f"{plain}{_INDEX}"))
 
@@ -75,8 +80,10 @@ def open_checkpoint(path: Path, kind: str = "model_type") -> Checkpoint:
         kind: What its config calls the kind of a model: ``"_class_name"`` that of diffusers.
 
     Raises:
-        FormatError: It asks for code of its own, is quantised, or its files do not fit together.
+        FormatError: It asks for code of its own, or its files are not read or do not fit together.
     """
+    if path.is_file():
+        return Checkpoint(path, {}, {}, read_gguf(path).unpack)
     config = read_config(path, CONFIG)
     if not isinstance(config.get(kind), str):
         raise FormatError(f"{CONFIG}: expected a {kind}", path=path)
@@ -86,8 +93,7 @@ def open_checkpoint(path: Path, kind: str = "model_type") -> Checkpoint:
             f"run; without {_REMOTE}, {config[kind]} is read by transformers' own class",
             path=path,
         )
-    if config.get(_QUANTIZED):
-        raise FormatError(f"{CONFIG}: {_QUANTIZED}: quantised weights are not read", path=path)
+    packing = read_packing(config[_QUANTIZED], path) if config.get(_QUANTIZED) else None
     names = _shards(path)
     weights: dict[str, FileWeight] = {}
     for name, wanted in names.items():
@@ -101,16 +107,20 @@ def open_checkpoint(path: Path, kind: str = "model_type") -> Checkpoint:
                 f"{name} lacks {missing[0][:200]}, which the index of shards names", path=path
             )
         weights |= found
-    return Checkpoint(path, config, weights)
+    unpack = None if packing is None else partial(unpack_weights, weights, packing, path)
+    return Checkpoint(path, config, weights, unpack)
 
 
 def checkpoint_files(path: Path) -> list[Path]:
     """Return the files of a folder that a model is read from."""
-    return [path / CONFIG, *(path / name for name in _shards(path))]
+    folder = path.is_dir()
+    return [path / CONFIG, *(path / name for name in _shards(path))] if folder else [path]
 
 
-def sidecars(path: Path) -> dict[str, Path]:
+def sidecars(path: Path) -> Mapping[str, Path | str]:
     """Return the files of tokenizers and the like in a folder, by name."""
+    if path.is_file():
+        return read_gguf(path).tokenizer()
     there = [name for name in _SIDECARS if (path / name).is_file()]
     return {name: Path(_member(path, name)) for name in there}
 

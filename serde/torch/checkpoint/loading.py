@@ -22,12 +22,16 @@ from serde.torch.checkpoint.files import CONFIG, Checkpoint
 from serde.torch.importer import to_relay
 from serde.torch.model import Graph, Node, Ref, TorchModel
 from serde.torch.options import TorchImportOptions
+from serde.torch.written.module import to_tensor
 
 __all__ = ["Loaded", "load_config", "load_extractor", "load_module", "load_values"]
 
 _OFFLINE: Final = {
     "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DEACTIVATE_ASYNC_LOAD": "1",
 }  # fmt: skip
+
+
+_LOCAL: Final[Mapping[str, AnyValue]] = {"local_files_only": True, "trust_remote_code": False}
 
 
 @dataclass(frozen=True)
@@ -51,11 +55,15 @@ def load_config(checkpoint: Checkpoint) -> AnyValue:
     Raises:
         FormatError: transformers refuses it, or does not know the family.
     """
-    transformers = require("transformers")
+    transformers, path = require("transformers"), checkpoint.path
+    place = {} if path.is_dir() else {"gguf_file": path.name}
     with _offline(), _telling(checkpoint, CONFIG):
-        return transformers.AutoConfig.from_pretrained(
-            str(checkpoint.path), local_files_only=True, trust_remote_code=False
+        config = transformers.AutoConfig.from_pretrained(
+            str(path if path.is_dir() else path.parent), **_LOCAL, **place
         )
+    if hasattr(config, "quantization_config"):  # Its packages would be asked for, without need.
+        del config.quantization_config
+    return config
 
 
 def load_extractor(checkpoint: Checkpoint) -> AnyValue:
@@ -66,9 +74,7 @@ def load_extractor(checkpoint: Checkpoint) -> AnyValue:
     """
     transformers = require("transformers")
     with _offline(), _telling(checkpoint, "feature extractor"):
-        return transformers.AutoFeatureExtractor.from_pretrained(
-            str(checkpoint.path), local_files_only=True, trust_remote_code=False
-        )
+        return transformers.AutoFeatureExtractor.from_pretrained(str(checkpoint.path), **_LOCAL)
 
 
 def load_module(
@@ -89,12 +95,13 @@ def load_module(
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     mode = FakeTensorMode(allow_non_fake_inputs=True)
+    weights = _weights(checkpoint, kind, config, dtype)
     with mode:
         state = {
             name: torch.empty(each.shape, dtype=getattr(torch, each.dtype))
-            for name, each in checkpoint.weights.items()
+            for name, each in weights.items()
         }
-    recording = _Recording(checkpoint, state)
+    recording = _Recording(checkpoint, weights, state)
     if config is None:
         with _offline(), mode, _telling(checkpoint, CONFIG):
             module = kind.from_config(dict(checkpoint.config)).eval()
@@ -138,16 +145,31 @@ def load_values(
     checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str
 ) -> AnyValue:
     """Return the module with all values in memory, which can run."""
+    path: str | None = str(checkpoint.path)
+    given: dict[str, AnyValue] = {"use_safetensors": True, "local_files_only": True}
     if config is None:
         stored = (each.dtype for each in checkpoint.weights.values() if "float" in each.dtype)
         dtype = next(stored, "float32") if dtype == "auto" else dtype
-        own = {"torch_dtype": _torch_dtype(dtype), "low_cpu_mem_usage": False}
+        given |= {"torch_dtype": _torch_dtype(dtype), "low_cpu_mem_usage": False}
     else:
-        own = {"config": config, "dtype": _torch_dtype(dtype), "trust_remote_code": False}
+        if checkpoint.unpack is not None:
+            weights = _weights(checkpoint, kind, config, dtype)
+            path, given = None, {"state_dict": {name: to_tensor(x) for name, x in weights.items()}}
+        given |= {"config": config, "dtype": _torch_dtype(dtype), "trust_remote_code": False}
     with _offline(), _telling(checkpoint, "weights"):
-        return kind.from_pretrained(
-            str(checkpoint.path), use_safetensors=True, local_files_only=True, **own
-        )
+        return kind.from_pretrained(path, **given)
+
+
+def _weights(
+    checkpoint: Checkpoint, kind: type[AnyValue], config: AnyValue, dtype: str
+) -> Mapping[str, Weight]:
+    """Return all tensors of a checkpoint, those that are packed in the dtype of the module."""
+    if checkpoint.unpack is None:
+        return checkpoint.weights
+    with _telling(checkpoint, CONFIG), require("torch").device("meta"):
+        module = kind(config)
+        own = str(getattr(config, "dtype", None) or "").removeprefix("torch.")
+        return checkpoint.unpack(module, (own if dtype == "auto" else dtype) or None)
 
 
 def _torch_dtype(dtype: str) -> AnyValue:
@@ -206,11 +228,15 @@ class _Recording:
 
     Args:
         checkpoint: The checkpoint.
-        state: Its tensors, without values.
+        weights: Its tensors.
+        state: The same, without values.
     """
 
-    def __init__(self, checkpoint: Checkpoint, state: Mapping[str, AnyValue]) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, weights: Mapping[str, Weight], state: Mapping[str, AnyValue]
+    ) -> None:
         self._checkpoint = checkpoint
+        self._weights = weights
         self._nodes: list[Node] = []
         self._held: list[AnyValue] = [*state.values()]
         self._names = {id(each): f"weight_{i}" for i, each in enumerate(self._held)}
@@ -289,10 +315,8 @@ class _Recording:
         outputs = [Ref(self._names[id(each)]) for each in tensors]
         names = [f"output_{place}" for place in range(len(outputs))]
         graph = Graph([], self._nodes, outputs, self._sources)
-        stored = self._checkpoint.weights
-        model = to_relay(
-            TorchModel(graph, [], names, stored, "exported program"), TorchImportOptions(), Report()
-        )
+        program = TorchModel(graph, [], names, self._weights, "exported program")
+        model = to_relay(program, TorchImportOptions(), Report())
         body = model.main.body
         found = body.fields if isinstance(body, Tuple) else [body]
         variables = {each: model.params[each.name_hint] for each in model.main.params}

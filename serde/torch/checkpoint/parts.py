@@ -32,6 +32,7 @@ def find_parts(source: AnyValue, options: TorchImportOptions) -> Parts:
     files: dict[str, Path | str]
     if isinstance(source, Path):
         config, files = loading.load_config(open_checkpoint(source)), {**sidecars(source)}
+        files.setdefault(CONFIG, config.to_json_string())
         made = read_config(source, _GENERATION) if _GENERATION in files else {}
     else:
         config, files = source.config, {CONFIG: source.config.to_json_string()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import pickle
-import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -19,7 +18,6 @@ from serde.errors import FormatError
 from serde.io.other_files import describe_content, describe_unrecognised
 
 HDF5 = b"\x89HDF\r\n\x1a\n" + bytes(88)
-GGUF = b"GGUF" + struct.pack("<IQQ", 3, 0, 0)
 PAGE = b"\n<!DOCTYPE html>\n<html><head><title>model.onnx</title></head></html>\n"
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
 IR = b'<?xml version="1.0"?>\n<net name="net" version="11">\n</net>\n'
@@ -55,7 +53,6 @@ def arrays() -> bytes:
     [
         ("net.h5", HDF5, r"HDF5 .*model\.export\('model\.onnx', format='onnx'\)"),
         ("net.onnx", HDF5, "expected a file of format onnx, found an HDF5 file"),
-        ("net.gguf", GGUF, r"a GGUF file of llama\.cpp.*without a graph"),
         ("net.keras", zipped("metadata.json", "config.json", "model.weights.h5"), "Keras; in"),
         ("net.ort", b"\x1c\0\0\0ORTM" + bytes(20), "ONNX Runtime's own format"),
         ("net.onnx", PAGE, r"net\.onnx: .* found a web page \(HTML\)"),

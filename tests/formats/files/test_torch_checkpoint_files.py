@@ -34,7 +34,7 @@ def test_shards_are_ranges_of_their_files(tmp_path: Path) -> None:
     ("config", "said"),
     [
         ({"model_type": "llama", "auto_map": {"AutoModel": "x.Y"}}, "auto_map asks for code"),
-        ({"model_type": "llama", "quantization_config": {"bits": 4}}, "quantised weights"),
+        ({"model_type": "llama", "quantization_config": {"bits": 4}}, "gptq or awq"),
         ({}, "expected a model_type"),
         ({"model_type": 3}, "expected a model_type"),
     ],

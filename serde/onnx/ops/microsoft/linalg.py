@@ -11,7 +11,7 @@ from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.linalg.product import GemmAttributes, build_matmul, import_gemm
 from serde.onnx.ops.microsoft.activation import apply_activation
 from serde.onnx.ops.table import MICROSOFT, Import
-from serde.relay.ir import Expr, call
+from serde.relay.ir import Expr, as_dtype, call
 
 
 def _transpose_side(ctx: Import, x: Expr, whole: bool, batch: bool) -> Expr:
@@ -88,18 +88,28 @@ def import_matmul_nbits(
     if min(K, N, block_size) < 1:
         raise Unsupported(f"{N} rows of {K} in blocks of {block_size}")
     blocks = -(-K // block_size)
-    rows = unpack_bits(ctx, relay.reshape(b, (N, -1)), bits)
-    levels = relay.strided_slice(rows, begin=[0], end=[K], strides=[1], axes=[1])
-    points = None
-    if zero_points is not None:
-        if ctx.type(zero_points).dtype != "uint8":
-            raise Unsupported(f"zero points of {ctx.type(zero_points).dtype}")
-        packed = unpack_bits(ctx, relay.reshape(zero_points, (N, -1)), bits)
-        points = relay.strided_slice(packed, begin=[0], end=[blocks], strides=[1], axes=[1])
+    if zero_points is not None and ctx.type(zero_points).dtype != "uint8":
+        raise Unsupported(f"zero points of {ctx.type(zero_points).dtype}")
+
+    def unpack(packed: Expr, count: int, length: int) -> Expr:
+        """Return `count` levels of each row, which has as many as fill bytes, or blocks."""
+        rows = ctx.nibbles(packed, (N, length)) if bits == 4 else None
+        if rows is None:
+            rows = unpack_bits(ctx, relay.reshape(packed, (N, -1)), bits)
+        if ctx.type(rows).shape[1] == count:
+            return rows
+        return relay.strided_slice(rows, begin=[0], end=[count], strides=[1], axes=[1])
+
+    levels = unpack(b, K, blocks * block_size)
+    dtype = ctx.type(levels).dtype
+    if zero_points is None:
+        points = ctx.spread(1 << bits - 1, dtype, (N, blocks))
+    else:
+        points = as_dtype(unpack(zero_points, blocks, -(-blocks // 2) * 2), dtype)
     factors = relay.reshape(scales, (N, blocks))
     weight = dequantize_rows(ctx, levels, factors, points, bits, block_size)
     weight = relay.cast(weight, ctx.type(a).dtype)
-    found = build_matmul(ctx, a, relay.transpose(weight, axes=[1, 0]))
+    found = relay.nn.dense(a, weight, units=None)
     return found if bias is None else relay.add(found, bias)
 
 

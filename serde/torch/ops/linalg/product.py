@@ -15,8 +15,9 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.weights import dtype_name
 from serde.errors import Unsupported
-from serde.relay.ir import Constant, Expr, call, is_float
+from serde.relay.ir import Call, Constant, Expr, call, called_name, const, is_float, tensor_type
 from serde.relay.op.linalg.product import parse_equation
+from serde.relay.transform.purity import unpacks
 from serde.torch.ops.elementwise.binary import scale
 from serde.torch.ops.elementwise.paired import round_once
 from serde.torch.ops.reduce.plain import as_summed
@@ -30,12 +31,26 @@ def import_linear(ctx: Import, input: Expr, weight: Expr, bias: Expr | None = No
     if ctx.type(weight).rank == 1:
         found = build_matmul(ctx, input, weight)
         return found if bias is None else relay.add(found, bias)
+    if isinstance(weight, Call) and called_name(weight) == "take":
+        input, weight = _in_order(input, weight)
     found = relay.nn.dense(input, weight, units=None)
     if bias is None:
         return found
     if ctx.type(bias).rank != 1:
         return relay.add(found, bias)
     return relay.nn.bias_add(found, bias, axis=-1)
+
+
+def _in_order(data: Expr, weight: Call) -> tuple[Expr, Expr]:
+    """Return data and weight; the data is permuted where columns of an unpacked weight are."""
+    columns, order = weight.args
+    known = order.data.tolist() if isinstance(order, Constant) and order.data.ndim == 1 else []
+    width = len(known) if sorted(known) == [*range(len(known))] else -1
+    whole = tensor_type(columns).shape[1:] == (width,)
+    if not unpacks(columns) or weight.attrs["axis"] != 1 or not whole:
+        return data, weight
+    back = const(np.argsort(known).astype(np.int32))
+    return call("take", data, back, axis=-1, mode="fast"), columns
 
 
 def _widened(ctx: Export, a: Value, b: Value) -> tuple[Value, Value, str]:
