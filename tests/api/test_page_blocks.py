@@ -34,7 +34,20 @@ RUN_ELSEWHERE = {
 }
 # What stands on a page with a comment that says why it is not run.
 NOT_RUN = {
-    ("docs/onnx-files.md", "@OPS.imports("): "as it stands in serde, where it is registered once"
+    ("docs/onnx-files.md", "@OPS.imports("): "as it stands in serde, where it is registered once",
+    (
+        "docs/command-line.md",
+        "serde bisect net.onnx --runtime --shrink bug.onnx",
+    ): "ONNX Runtime is right here",
+    (
+        "docs/quantize.md",
+        "serde convert llama/ llama-int4/ --to onnx --task text-generation --int4",
+    ): "it takes a checkpoint",
+    (
+        "docs/quantize.md",
+        "serde convert llama/ llama-int4/ --to onnx --task text-generation --int4 "
+        "--perplexity-text wiki.txt --max-perplexity 12",
+    ): "it takes a checkpoint",
 }
 RUN_HERE = sorted(
     page

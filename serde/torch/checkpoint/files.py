@@ -24,6 +24,7 @@ CONFIG: Final = "config.json"
 PIPELINE: Final = "model_index.json"
 """What a folder of diffusers has, whose folders are the parts of a pipeline."""
 
+_FAMILY: Final = "model_type"
 _WEIGHTS: Final = ("model.safetensors", "diffusion_pytorch_model.safetensors")
 _INDEX: Final = ".index.json"
 _MAX_BYTES: Final = 2**26
@@ -72,7 +73,7 @@ def is_pipeline(path: Path) -> bool:
     return (path / PIPELINE).is_file()
 
 
-def open_checkpoint(path: Path, kind: str = "model_type") -> Checkpoint:
+def open_checkpoint(path: Path, kind: str = _FAMILY) -> Checkpoint:
     """Return what is in a folder, of which nothing is run.
 
     Args:
@@ -93,6 +94,8 @@ def open_checkpoint(path: Path, kind: str = "model_type") -> Checkpoint:
             f"run; without {_REMOTE}, {config[kind]} is read by transformers' own class",
             path=path,
         )
+    if config.get(_QUANTIZED) and kind != _FAMILY:
+        raise FormatError(f"{CONFIG}: {_QUANTIZED}: quantised weights are not read", path=path)
     packing = read_packing(config[_QUANTIZED], path) if config.get(_QUANTIZED) else None
     names = _shards(path)
     weights: dict[str, FileWeight] = {}

@@ -16,7 +16,7 @@ from serde.core import Array, FileWeight, Weight, dataclass, require
 from serde.errors import FormatError, TypeInferenceError
 from serde.io.packed import PackedWeight
 from serde.relay.ir import Expr, call, tensor_type
-from serde.relay.ir.expr import const
+from serde.relay.ir.expr import Constant, const
 from serde.relay.run.computed import computed
 
 __all__ = ["Packing", "dequantized", "read_packing", "unpack_weights"]
@@ -128,7 +128,7 @@ def _unpack(
             more = call("add", call("cast", points, dtype="uint8"), const(1, "uint8"))
             points = call("cast", more, dtype=tensor_type(points).dtype)
         if order is not None:
-            levels = call("take", levels, const(order), axis=1)
+            levels = call("take", levels, Constant(order), axis=1)
         factors = call("transpose", factors, axes=(1, 0))
         weight = dequantized(levels, factors, points, group, dtype)
         if order is not None:
