@@ -30,8 +30,7 @@ _TOOL: Final = "onnxruntime.quantization"
 _SINCE: Final = {"per_channel": 13, "int16": 21, "uint16": 21}
 """Versions of the operator set from which on linear operators have such scales and integers."""
 _BLOCK: Final = 32
-_OF_INT8: Final = ("activation_type", "calibration_method", "weight_type", "per_channel",
-                   "symmetric", "reduce_range")  # fmt: skip
+_OF_INT8: Final = ("calibration_method", "weight_type", "per_channel", "symmetric", "reduce_range")
 
 
 def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
@@ -68,7 +67,9 @@ def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> N
 def _check_blocks(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
     """Refuse what has no counterpart in blocks of 4 bits."""
     require_installed("onnx_ir")
-    wanted.refuse("int4", _OF_INT8, "activations stay floats, and each block has a scale")
+    wanted.refuse("int4", _OF_INT8, "each block of a weight has a scale")
+    if wanted.activation_type not in (None, "int8"):
+        raise OptionError(f"activation_type: int4 has int8, found {wanted.activation_type}")
     size = _BLOCK if wanted.block_size is None else wanted.block_size
     if size < 16 or size & (size - 1):
         raise OptionError(f"block_size: expected a power of two from 16 on, found {size}")
@@ -183,6 +184,7 @@ def _open(
         "block_size": wanted.block_size or _BLOCK,
         "zero_points": wanted.zero_points,
         "embeddings": wanted.int4_embeddings,
+        "accuracy_level": 4 if wanted.activation_type else None,
     }
     if not can_start():
         return Quantizer(request)
@@ -215,9 +217,8 @@ def _require_change(original: OnnxModel, result: OnnxModel, report: Report) -> N
 def _describe(wanted: QuantizeOptions, samples: Samples | None) -> str:
     if wanted.int4:
         points = " with zero points" if wanted.zero_points else ""
-        return (
-            f"weights int4 in blocks of {wanted.block_size or _BLOCK}{points}, activations floats"
-        )
+        rest = "activations int8 at run time" if wanted.activation_type else "activations floats"
+        return f"weights int4 in blocks of {wanted.block_size or _BLOCK}{points}, {rest}"
     scales = "per channel" if wanted.per_channel else "per tensor"
     weights = f"weights {wanted.weight_type or 'int8'} {scales}"
     if wanted.int8 == "dynamic":

@@ -132,6 +132,7 @@ class Quantizer(Engine):
             block_size=self._request["block_size"],
             is_symmetric=not self._request["zero_points"],
             op_types_to_quantize=("MatMul", "Gather") if self._request["embeddings"] else None,
+            accuracy_level=self._request["accuracy_level"],
         )
         source = self._request["source"]
         kept = [x for each in self._request["exclude"] for x in (each, f"{each}_MatMul")]

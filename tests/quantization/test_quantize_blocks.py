@@ -110,6 +110,22 @@ def test_heads_and_layers_stay(net: Path, tmp_path: Path) -> None:
     assert np.abs(scores(tmp_path / "b.onnx") - wanted).max() < 5e-3
 
 
+def test_data_of_8_bits(net: Path, tmp_path: Path) -> None:
+    """The operator multiplies integers then: near what floats give, and not the same."""
+    path = tmp_path / "small.onnx"
+    report = serde.convert(net, path, int4=True, activation_type="int8")
+    products = [node for node in onnx.load(path).graph.node if node.op_type == "MatMulNBits"]
+    levels = [{a.name: a.i for a in node.attribute}["accuracy_level"] for node in products]
+    assert levels == [4, 4]
+    assert "activations int8 at run time" in report.facts["quantized"]
+    serde.convert(net, tmp_path / "floats.onnx", int4=True)
+    ours, floats = (
+        open_session(each, fuse=False).run(None, {"ids": IDS})[0]
+        for each in (path, tmp_path / "floats.onnx")
+    )
+    assert 0.0 < np.sqrt(np.square(ours - floats).mean()) < 0.03 * floats.std()
+
+
 def test_tables_too(net: Path, tmp_path: Path) -> None:
     serde.convert(
         net, tmp_path / "a.onnx", int4=True, int4_embeddings=True, opset=21, zero_points=True
