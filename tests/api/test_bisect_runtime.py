@@ -88,6 +88,32 @@ def test_a_kernel_that_is_wrong_is_found_in_a_few_runs(path: Path, name: str) ->
     assert {*found.given} == {each for each in node.input if each not in weights}
 
 
+def test_a_value_is_followed_once_however_often_it_is_read(tmp_path: Path) -> None:
+    """Below the node at fault each of 60 values without a name is read twice by the next."""
+    adds = [helper.make_node("Add", [f"d{i}", f"d{i}"], [f"d{i + 1}"]) for i in range(60)]
+    doubled = helper.make_function(
+        "own", "Doubled", ["d0"], ["d60"], adds, [helper.make_opsetid("", 17)]
+    )
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (3, 16)) for name in "xy"]
+    scale = numpy_helper.from_array(np.float32(2.0**-60), "scale")
+    nodes = [
+        helper.make_node("Mul", ["x", "scale"], ["small"]),
+        helper.make_node("Doubled", ["small"], ["large"], domain="own"),
+        helper.make_node("Tanh", ["large"], ["y"], "last"),
+    ]
+    graph = helper.make_graph(nodes, "net", ends[:1], ends[1:], [scale])
+    domains = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    proto = helper.make_model(graph, opset_imports=domains, functions=[doubled], ir_version=8)
+    onnx.save(proto, tmp_path / "doubled.onnx")
+    wrong = onnx.ModelProto()
+    wrong.CopyFrom(proto)
+    wrong.functions[0].node[-1].op_type = "Sub"
+    found = depart(tmp_path / "doubled.onnx", lambda native: replace(native, proto=wrong))
+    assert found.first is not None
+    assert found.first.name == "large"
+    assert {*found.given} == {"small"}
+
+
 def test_an_optimiser_that_errs_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a model that is wrong as it is, and right as soon as one value inside is asked for."""
     bridge = get_bridge("onnx")
