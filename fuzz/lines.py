@@ -60,7 +60,7 @@ READERS: Final[Mapping[str, Sequence[str]]] = {
     "own": [
         "checking/data.py", "fleet/batching/ledger.py", "fleet/batching/manifest.py",
         "fleet/batching/stored.py", "fleet/serving/config.py", "fleet/stores/archives.py",
-        "fleet/stores/signatures.py", "io/staging.py", "target/storage.py", "target/supported.py",
+        "fleet/stores/signatures.py", "io/staging.py", "target/storage.py", "onnx/profile.py",
     ],
     "relax": [
         "relax/codec.py", "relax/loading.py", "relax/model.py",

@@ -46,7 +46,7 @@ from serde.fleet.stores.staging import stage
 from serde.fleet.stores.urls import is_url
 from serde.io.staging import pending, sweep
 from serde.target.storage import load_folder
-from serde.target.supported import read_supported
+from serde.onnx.profile import read_supported
 
 __all__ = ["OWN", "READER", "read_own", "seeds"]
 

@@ -402,6 +402,11 @@ class _WritingOnnx(TypedDict, total=False):
     """What runs the model: "any", or "onnxruntime", whose own operators are then written for
     attention with a cache, rotary embeddings and norms by the root of the mean square, where
     they mean the same (default 'any')."""
+    profile: str | None
+    """A runtime to write for: the name of one that serde knows, or a file that tells what it takes
+    (:mod:serde.onnx.profile). Operators that it lacks are said in others, and integers of 64
+    bits held in 32 where it asks for that and no number changes; the report lists what is
+    left (default None)."""
     local_functions: bool
     """Write global, composite and fused functions as local functions, from opset 15 on; otherwise
     their nodes go where they are called (default False)."""

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
-
-import numpy as np
 
 from serde.core.lossy import INT64_AS_INT32, QUANTISED_AS_FLOATS, LossyStep
 from serde.core.report import Report
@@ -15,10 +11,11 @@ from serde.coreml.interface.interface import ARRAY_DTYPES
 from serde.coreml.value import Value, stored_dtype
 from serde.errors import Unsupported, raise_if_refused
 from serde.relay import transform
-from serde.relay.ir import Call, Constant, Expr, RelayModel, is_float, post_order, tensor_type
+from serde.relay.ir import Call, Expr, RelayModel, is_float, post_order
 from serde.relay.ir.registry import OpDef, has_trait, trait_of
-from serde.relay.ir.traits import Arithmetic, Moves, Rescales, Reshape, Values
+from serde.relay.ir.traits import Arithmetic, Rescales
 from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.transform.integer_widths import LEAST_LARGE
 from serde.walk.lowering import quantized_as_floats
 
 __all__ = ["as_floats", "ask", "features", "with_layers"]
@@ -57,12 +54,12 @@ def ask(
     ]
     sizes: dict[Expr, float] = {}
     for node in post_order(main.body):
-        sizes[node] = _magnitude(node, sizes)
+        sizes[node] = transform.magnitude(node, sizes)
         arithmetic = trait_of(node, Arithmetic)
         if arithmetic is None or not isinstance(node, Call) or not isinstance(node.op, OpDef):
             continue
         dtypes = _dtypes(node.type)
-        if arithmetic.bounded or sizes[node] < _LEAST_LARGE:
+        if arithmetic.bounded or sizes[node] < LEAST_LARGE:
             dtypes = set(filter(is_float, dtypes))
         places.append((node.op.name, node.span.source_name if node.span else "", dtypes))
     places.append(("output", ", ".join(model.meta.outputs), _dtypes(main.body.type)))
@@ -75,34 +72,6 @@ def ask(
             allowed = {step.name} if declared else allow
             step.record(report, allowed, op=op, node=name or op, reason=why)
     raise_if_refused(report)
-
-
-def _magnitude(node: Expr, known: Mapping[Expr, float]) -> float:
-    """Return what no element of a tensor is larger than; infinity where that is not known.
-
-    Numbers of what is true, or among constants, are known: so positions are counted.
-    """
-    if isinstance(node, Constant):
-        return float(np.abs(node.data.astype(np.float64)).max(initial=0))
-    if isinstance(node.type, TensorType) and node.type.dtype == "bool":
-        return 1
-    if not isinstance(node, Call) or not isinstance(node.op, OpDef) or not node.args:
-        return math.inf
-    given = [known.get(each, math.inf) for each in node.args]
-    if node.op.name in _GROWTH:
-        return _GROWTH[node.op.name](given)
-    if node.op.name in ("cumsum", "sum"):
-        return given[0] * math.prod(tensor_type(node.args[0]).concrete_shape or (math.inf,))
-    if has_trait(node, Moves) or has_trait(node, Reshape):
-        return given[0]
-    values = trait_of(node, Values)
-    return max(given[each] for each in values.operands) if values is not None else math.inf
-
-
-_LEAST_LARGE: Final = 2**31
-_GROWTH: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
-    "add": sum, "subtract": sum, "multiply": math.prod,
-}  # fmt: skip
 
 
 def _dtypes(type_: Type | None) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
@@ -98,12 +99,20 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
         from serde.onnx.links import linkable_weights
         from serde.walk.export_fallback import ExportFallback
 
-        native = from_relay(
-            model, options.opset, options.intermediate_shapes, report, quantized=options.quantized,
-            allow=options.allow, local_functions=options.local_functions,
-            link_weights=options.link_weights, runtime=options.runtime,
-            fallback=ExportFallback.of(self.name, options),
+        write = partial(
+            from_relay, intermediate_shapes=options.intermediate_shapes,
+            quantized=options.quantized, allow=options.allow,
+            local_functions=options.local_functions, link_weights=options.link_weights,
+            runtime=options.runtime, fallback=ExportFallback.of(self.name, options),
         )  # fmt: skip
+        if options.profile is None:
+            native = write(model, options.opset, report=report)
+        else:
+            from serde.onnx.aiming import write_for
+            from serde.onnx.profile import read_supported
+
+            profile = read_supported(options.profile)
+            native = write_for(profile, model, options.opset, report, write)
         if options.link_weights:
             native.to_link = linkable_weights(native.weights, report)
         return native

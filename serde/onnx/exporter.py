@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, MutableSequence, Sequence
+from collections.abc import Callable, Generator, Mapping, MutableSequence, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -45,6 +45,8 @@ from serde.walk.table import source_name
 
 __all__ = ["from_relay", "write_lowered"]
 
+Lowering = Callable[..., RelayModel]
+
 _FUNCTIONS_IR_VERSION: Final = 8
 
 
@@ -60,6 +62,7 @@ def from_relay(
     link_weights: bool = False,
     runtime: Literal["any", "onnxruntime"] = "any",
     fallback: ExportFallback | None = None,
+    lowered: Lowering = lower,
 ) -> OnnxModel:
     """Return `model` as ONNX.
 
@@ -78,6 +81,7 @@ def from_relay(
             rearrange them.
         runtime: What runs it: operators that it adds may be written.
         fallback: What is done with operators that nobody knows.
+        lowered: Returns the model in operators that may be written, as :func:`lower` does.
 
     Raises:
         OptionError: That version is not written, or has no local functions.
@@ -87,7 +91,7 @@ def from_relay(
     write = partial(
         _write_model, model, intermediate_shapes=intermediate_shapes, quantized=quantized,
         allow=allow, local_functions=local_functions, link_weights=link_weights,
-        runtime=runtime, fallback=fallback,
+        runtime=runtime, fallback=fallback, lowered=lowered,
     )  # fmt: skip
     if opset != "auto":
         return write(opset, report)
@@ -117,6 +121,7 @@ def _write_model(
     link_weights: bool,
     runtime: Literal["any", "onnxruntime"],
     fallback: ExportFallback | None,
+    lowered: Lowering,
 ) -> OnnxModel:
     """Return `model` at one version of the default operator set."""
     check_opset(opset, local_functions=local_functions)
@@ -126,7 +131,7 @@ def _write_model(
         model = for_runtime(model, quantized, report, allow)
     if quantized == "qlinear":
         model = model.evolve(mod=transform.QuantizedAsLinear()(model.mod))
-    model = lower(model, opset, local_functions, report, in_place=link_weights, runtime=runtime)
+    model = lowered(model, opset, local_functions, report, in_place=link_weights, runtime=runtime)
     return write_lowered(
         model, opset, report,
         intermediate_shapes=intermediate_shapes, local_functions=local_functions,

@@ -34,7 +34,7 @@ from serde.relay.transform.compose import Pattern
 from serde.relay.transform.positions import FoldLookups
 from serde.walk.lowering import quantized_as_floats
 
-__all__ = ["Takes", "arrange", "as_qdq", "for_runtime", "lower", "spell_out"]
+__all__ = ["Takes", "arrange", "as_qdq", "for_runtime", "lower", "spell_out", "take_all"]
 
 FIRST_WITH_NIBBLES: Final = 21
 """First version of the operator set that has integers of 4 bits."""
@@ -101,22 +101,25 @@ def lower(
     *,
     in_place: bool = False,
     runtime: Literal["any", "onnxruntime"] = "any",
+    takes: Takes | None = None,
+    expansion: Callable[[str], Callable[..., AnyValue] | None] = TABLE.expansion,
 ) -> RelayModel:
     """Return the model in operators that ONNX has at that version, or that runtime besides.
 
-    See :func:`serde.relay.transform.fold_weights` for `in_place`.
+    See :func:`serde.relay.transform.fold_weights` for `in_place`, and :func:`spell_out`.
     """
+    takes = takes or take_all
     if runtime == "any":
-        model = arrange(model, opset, keep_functions=local_functions, takes=_take_all)
+        model = arrange(model, opset, keep_functions=local_functions, takes=takes)
     else:
         from serde.onnx.runtime import WHOLE, fuse
 
-        model = arrange(model, opset, keep_functions=local_functions, takes=_take_all, also=WHOLE)
+        model = arrange(model, opset, keep_functions=local_functions, takes=takes, also=WHOLE)
         model = fuse(model, opset, report)
-    return spell_out(model, opset, report, in_place=in_place)
+    return spell_out(model, opset, report, takes=takes, expansion=expansion, in_place=in_place)
 
 
-def _take_all(_node: Call) -> bool:
+def take_all(_node: Call) -> bool:
     return True
 
 
@@ -164,7 +167,7 @@ def spell_out(
     opset: int,
     report: Report,
     *,
-    takes: Takes = _take_all,
+    takes: Takes = take_all,
     expansion: Callable[[str], Callable[..., AnyValue] | None] = TABLE.expansion,
     share: bool = True,
     in_place: bool = False,

@@ -37,6 +37,10 @@ class OnnxExportOptions(ExportOptions):
         runtime: What runs the model: "any", or "onnxruntime", whose own operators are then
             written for attention with a cache, rotary embeddings and norms by the root of the
             mean square, where they mean the same.
+        profile: A runtime to write for: the name of one that serde knows, or a file that tells
+            what it takes (:mod:`serde.onnx.profile`). Operators that it lacks are said in others,
+            and integers of 64 bits held in 32 where it asks for that and no number changes; the
+            report lists what is left.
         local_functions: Write global, composite and fused functions as local functions, from
             opset 15 on; otherwise their nodes go where they are called.
     """
@@ -72,6 +76,14 @@ class OnnxExportOptions(ExportOptions):
     runtime: Literal["any", "onnxruntime"] = field(
         default="any", metadata={"help": "What runs the model, whose own operators may be written."}
     )
+    profile: str | None = field(
+        default=None,
+        metadata={
+            "flag": "--for",
+            "help": "Runtime to write for: directml, onnxruntime, onnxruntime-web, openvino, "
+            "rknn, tensorrt or webnn, or a file that tells what one takes.",
+        },
+    )
     local_functions: bool = field(
         default=False, metadata={"help": "Write functions as local functions, from opset 15 on."}
     )
@@ -88,6 +100,12 @@ class OnnxExportOptions(ExportOptions):
         super().require(run=run)
         if self.opset != "auto":
             check_opset(self.opset, local_functions=self.local_functions)
+        if self.profile is not None:
+            from serde.onnx.profile import read_supported
+
+            profile = read_supported(self.profile)
+            if self.opset != "auto":
+                profile.require_opset(self.opset)
 
     @property
     def keeps_functions(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 from serde.bridge.formats import PIVOT, get_bridge
 from serde.core import Report, Weight, pause_garbage_collection
 from serde.errors import OptionError
+from serde.onnx.judge import write_part
 from serde.onnx.versions import DEFAULT_TARGET
 from serde.relay.ir import IRModule, ModelMeta, RelayModel, leaf_names, rewrite, value_types
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Var
@@ -18,7 +19,7 @@ from serde.target.cutting import keep
 from serde.target.module import OnnxModule
 from serde.target.partition import COMPILER, OPSET_KEY, partition_for_onnx
 from serde.target.program import Port, compiled_functions, output_names, schedule
-from serde.target.regions import RegionModule, write_part
+from serde.target.regions import RegionModule
 
 __all__ = ["OnnxModule", "build", "partition_for_onnx"]
 

@@ -25,18 +25,18 @@ from serde.conversion.prepare import PrepareOptions, prepare
 from serde.core import Report, Weight, dataclass, pause_garbage_collection
 from serde.errors import OptionError, UnsupportedModelError
 from serde.onnx.exporter import write_lowered
+from serde.onnx.judge import Gap, Judge, Verdict, lower_part
 from serde.onnx.lowering import arrange
+from serde.onnx.profile import SupportedOperators, read_supported
 from serde.onnx.schemas import newest_opset
 from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
 from serde.relay.ir import IRModule, RelayModel, free_vars, rewrite
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
 from serde.relay.transform.infer_type import InferType
+from serde.relay.transform.integer_widths import narrow_integers
 from serde.relay.transform.weight_folding import fold_weights
 from serde.target.cutting import Cutting, keep
-from serde.target.judge import Gap, Judge, Verdict
 from serde.target.layering import Layering, Tensor, assign_regions
-from serde.target.regions import lower_part
-from serde.target.supported import SupportedOperators, read_supported
 from serde.target.units import Unit, UnitGraph, find_units
 
 __all__ = [
@@ -148,7 +148,7 @@ def partition_for_onnx(
         mod: A module or a function.
         params: Values of parameters of ``main`` by name.
         opset: Version of the operator set that regions are written in.
-        supported: What the toolchain takes: see :mod:`serde.target.supported`; None for all
+        supported: What the toolchain takes: see :mod:`serde.onnx.profile`; None for all
             that can be written.
         min_nodes: Least number of Relay's operators in a region.
 
@@ -177,7 +177,7 @@ def partition_model(
     Args:
         model: The model.
         opset: Version of the operator set that regions are written in.
-        supported: What the toolchain takes: see :mod:`serde.target.supported`.
+        supported: What the toolchain takes: see :mod:`serde.onnx.profile`.
         min_nodes: Least number of Relay's operators in a region.
         passes: What is done to the model before.
         report: Filled with notes.
@@ -193,6 +193,8 @@ def partition_model(
     rules = read_supported(supported)
     rules.require_opset(opset)
     model = prepare(model, passes or PrepareOptions(), report=report)
+    if not rules.int64:
+        model = narrow_integers(model, report)
     judge = Judge(rules, opset, model.params)
     model = arrange(model, opset, keep_functions=True, takes=judge.takes)
     model = fold_weights(model, report=report, share=False)

@@ -1,4 +1,4 @@
-"""Regions as modules of their own: ONNX models, how they are lowered and written."""
+"""Regions as modules of their own: ONNX models."""
 
 from __future__ import annotations
 
@@ -9,18 +9,13 @@ from typing import Any as AnyValue, Final
 
 import onnx
 
-from serde.core.report import Report
 from serde.errors import OptionError
 from serde.onnx import codec
-from serde.onnx.exporter import write_lowered
-from serde.onnx.lowering import Takes, arrange, spell_out
 from serde.onnx.model import OnnxModel
-from serde.relay.ir import Call, RelayModel
-from serde.target.alternatives import expansion_of
 from serde.target.program import Port
 from serde.target.runners import open_runner
 
-__all__ = ["TYPE_KEY", "RegionModule", "lower_part", "write_part"]
+__all__ = ["TYPE_KEY", "RegionModule"]
 
 TYPE_KEY: Final = "onnx"
 
@@ -104,38 +99,3 @@ class RegionModule:
 
     def __repr__(self) -> str:
         return f"RegionModule({self.name}, {len(self.nodes)} nodes)"
-
-
-def _take_all(_node: Call) -> bool:
-    return True
-
-
-def lower_part(
-    model: RelayModel, opset: int, takes: Takes = _take_all, report: Report | None = None
-) -> RelayModel:
-    """Return a part of a model in the operators that ONNX has.
-
-    No layers are raised in it: that is done once, where the whole model is seen. What is lowered
-    already stays as it is.
-
-    Args:
-        model: The part, as a model of its own.
-        opset: Version of the operator set that is written.
-        takes: Which operators that can be made of others may be written as they are.
-        report: Gets notes on large weights.
-    """
-    report = Report() if report is None else report
-    model = arrange(model, opset, keep_functions=False, takes=None)
-    return spell_out(model, opset, report, takes=takes, expansion=expansion_of, share=False)
-
-
-def write_part(
-    model: RelayModel, opset: int, takes: Takes = _take_all, report: Report | None = None
-) -> OnnxModel:
-    """Return a part of a model as ONNX.
-
-    Raises:
-        UnsupportedModelError: ONNX cannot say some of it at that version.
-    """
-    report = Report() if report is None else report
-    return write_lowered(lower_part(model, opset, takes, report), opset, report)

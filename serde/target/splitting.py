@@ -15,13 +15,13 @@ from serde.core import Array, Report, dataclass, dtype_name
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
 from serde.io.directories import check_directory
+from serde.onnx.profile import read_supported
 from serde.onnx.versions import DEFAULT_TARGET
 from serde.target.hybrid import HostEngine, HybridExecutor
 from serde.target.module import OnnxModule
 from serde.target.onnx import build
 from serde.target.partition import Partition, partition_model
 from serde.target.storage import is_folder
-from serde.target.supported import read_supported
 
 __all__ = ["Split", "split"]
 
@@ -65,7 +65,7 @@ def split(
         path: Folder to write, or its URL; see :meth:`serde.target.module.OnnxModule.save`.
         params: Weights that belong to `source`, where it does not hold them.
         format: Name of the source's format; recognised by content if left out.
-        supported: What the toolchain takes: see :mod:`serde.target.supported`.
+        supported: What the toolchain takes: see :mod:`serde.onnx.profile`.
         opset: Version of the operator set that regions are written in.
         min_nodes: Least number of Relay's operators in a region.
         runs: Sets of seeded inputs on which the split model is compared with the source, before

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from serde.core.records import dataclass, field
-from serde.relay.ir import OpDef, all_nodes, carried, holds_values, value_types
+from serde.onnx.judge import nodes_inside
+from serde.relay.ir import OpDef, holds_values, value_types
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -30,7 +31,7 @@ from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.walk.lowering import fused_biases
 from serde.walk.placement import Placement, Scope, place
 
-__all__ = ["Unit", "UnitGraph", "as_leaves", "find_units", "nodes_inside", "spread_tuples"]
+__all__ = ["Unit", "UnitGraph", "as_leaves", "find_units", "spread_tuples"]
 
 MAX_LETS: Final = 64
 """Most lets that are looked into; a function with more stays whole."""
@@ -312,21 +313,6 @@ def _bound_by_lets(body: Expr) -> dict[Expr, frozenset[Var]]:
         if own:
             found[node] = own
     return found
-
-
-def nodes_inside(root: Expr, operands: Sequence[Expr]) -> Iterator[Expr]:
-    """Yield the nodes of an expression down to its operands, those of bodies included."""
-    seen = set(operands)
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        yield node
-        stack += children(node)
-        for body in carried(node):
-            yield from all_nodes(body)
 
 
 def _may_leave(root: Expr, operands: Sequence[Expr]) -> bool:

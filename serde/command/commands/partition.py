@@ -12,6 +12,7 @@ from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,
     check_flag,
+    flag,
     given_options,
     printing_flags,
     reading_flags,
@@ -42,13 +43,15 @@ def _properties() -> dict[str, Any]:
     examples=[
         "serde partition net.onnx net_split --supported chip.toml --check",
         "serde partition net.onnx net_split --supported chip.toml --svg graph.svg",
+        "serde partition net.onnx net_split --for webnn",
     ],
 )
 @click.argument("paths", nargs=-1, metavar="SOURCE... FOLDER", shell_complete=complete_paths)
 @reading_flags("source_format")
-@click.option(
-    "--supported", type=click.Path(), metavar="FILE",
-    help="What the toolchain takes, as TOML or JSON; all that can be written if left out.",
+@flag(
+    "--supported", also=["--for"], metavar="NAME|FILE",
+    help="What the toolchain takes: the name of a runtime that serde knows, or a file as TOML or "
+    "JSON; all that can be written if left out.",
 )  # fmt: skip
 @click.option("--opset", type=int, help="Version of the operator set of the regions; 17.")
 @click.option(

@@ -27,6 +27,10 @@ from serde.relay.transform.inline_calls import (
     InlineCalls as InlineCalls,
     ToGraphNormalForm as ToGraphNormalForm,
 )
+from serde.relay.transform.integer_widths import (
+    magnitude as magnitude,
+    narrow_integers as narrow_integers,
+)
 from serde.relay.transform.lists_to_sequences import ListsToSequences as ListsToSequences
 from serde.relay.transform.merge_equal_nodes import MergeEqualNodes as MergeEqualNodes
 from serde.relay.transform.quantized_as_float import QuantizedAsFloat as QuantizedAsFloat

@@ -23,6 +23,7 @@ HOMES: Final = {
     "tvm.passes.instrument": "instrument",
     "transform.lists_to_sequences": "ListsToSequences",
     "transform.merge_equal_nodes": "MergeEqualNodes",
+    "transform.integer_widths": "magnitude narrow_integers",
     "transform.quantized_as_float": "QuantizedAsFloat",
     "transform.quantized_as_linear": "QuantizedAsLinear",
     "transform.raise_box_nms": "box_nms_patterns",

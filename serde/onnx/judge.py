@@ -18,24 +18,65 @@ from onnx import helper
 
 from serde.core import Report, Weight, dataclass
 from serde.errors import TypeInferenceError, Unsupported, UnsupportedModelError
+from serde.onnx.alternatives import expansion_of
 from serde.onnx.builder import walk_nodes
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.exporter import write_lowered
 from serde.onnx.interface import value_type_proto
+from serde.onnx.lowering import Takes, arrange, spell_out, take_all
 from serde.onnx.model import OnnxModel
-from serde.relay.ir import ModelMeta, OpDef, RelayModel, carried, holds_values, rewrite, value_types
+from serde.onnx.profile import Bounds, OperatorRule, SupportedOperators
+from serde.relay.ir import (
+    ModelMeta,
+    OpDef,
+    RelayModel,
+    all_nodes,
+    carried,
+    children,
+    holds_values,
+    rewrite,
+    value_types,
+)
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.transform.merge_equal_nodes import exact_key
-from serde.target.regions import write_part
-from serde.target.supported import Bounds, OperatorRule, SupportedOperators
-from serde.target.units import nodes_inside
 
-__all__ = ["Gap", "Judge", "Verdict"]
+__all__ = ["Gap", "Judge", "Verdict", "lower_part", "nodes_inside", "write_part"]
 
 RESULT: Final = "serde.result"
 """Name of the results of small models, which no node of a model has."""
+
+
+def lower_part(
+    model: RelayModel, opset: int, takes: Takes = take_all, report: Report | None = None
+) -> RelayModel:
+    """Return a part of a model in the operators that ONNX has.
+
+    No layers are raised in it: that is done once, where the whole model is seen. What is lowered
+    already stays as it is.
+
+    Args:
+        model: The part, as a model of its own.
+        opset: Version of the operator set that is written.
+        takes: Which operators that can be made of others may be written as they are.
+        report: Gets notes on large weights.
+    """
+    report = Report() if report is None else report
+    model = arrange(model, opset, keep_functions=False, takes=None)
+    return spell_out(model, opset, report, takes=takes, expansion=expansion_of, share=False)
+
+
+def write_part(
+    model: RelayModel, opset: int, takes: Takes = take_all, report: Report | None = None
+) -> OnnxModel:
+    """Return a part of a model as ONNX.
+
+    Raises:
+        UnsupportedModelError: ONNX cannot say some of it at that version.
+    """
+    report = Report() if report is None else report
+    return write_lowered(lower_part(model, opset, takes, report), opset, report)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -129,9 +170,11 @@ class Judge:
             if rule is None:
                 found.append((node, Gap(node.op_type, "is not in the list")))
                 continue
-            if rule.reads_types and types is None:
+            if types is None and (rule.reads_types or not self._supported.dynamic_shapes):
                 types = _infer_types(native)
             reason = self._fault(node, rule, types or {}, constants)
+            if reason is None and self._supported.largest_constant is not None:
+                reason = self._large(node, native.weights)
             if reason is not None:
                 found.append((node, Gap(node.op_type, reason, listed=True)))
         return found
@@ -210,11 +253,22 @@ class Judge:
         if reason is not None:
             return reason
         inputs = list(_with_formals(node.input, schema.inputs))
+        if not self._supported.dynamic_shapes:
+            for name in (*node.input, *node.output):
+                if name and name in types and not types[name][2]:
+                    return f"the shape of {name} is not fixed"
         for name, formal in inputs:
             if formal.name in rule.constant and name not in constants:
                 return f"{formal.name} is no constant"
         outputs = list(_with_formals(node.output, schema.outputs))
         return _type_fault(inputs, outputs, rule, schema, types) if rule.reads_types else None
+
+    def _large(self, node: onnx.NodeProto, weights: Mapping[str, Weight]) -> str | None:
+        """Return what is said of a weight that is larger than the toolchain takes."""
+        sizes = {name: weights[name].nbytes for name in node.input if name in weights}
+        most = max(sizes, key=lambda name: sizes[name], default="")
+        is_large = bool(sizes) and sizes[most] > (self._supported.largest_constant or 0)
+        return f"{most} has {sizes[most]:,} bytes" if is_large else None
 
 
 def is_naming(node: onnx.NodeProto) -> bool:
@@ -222,8 +276,23 @@ def is_naming(node: onnx.NodeProto) -> bool:
     return node.op_type == "Identity" and node.name.startswith(RESULT)
 
 
-_ValueType = tuple[str, int | None]
-"""dtype and rank of a value; without a dtype where it is no tensor."""
+_ValueType = tuple[str, int | None, bool]
+"""dtype, rank and whether the shape is fixed of a value; without a dtype where it is no tensor."""
+
+
+def nodes_inside(root: Expr, operands: Sequence[Expr]) -> Iterator[Expr]:
+    """Yield the nodes of an expression down to its operands, those of bodies included."""
+    seen = set(operands)
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        stack += children(node)
+        for body in carried(node):
+            yield from all_nodes(body)
 
 
 def _find_dynamic(root: Expr, operands: Sequence[Expr]) -> AnyValue:
@@ -280,13 +349,14 @@ def _infer_types(native: OnnxModel) -> dict[str, _ValueType]:
     while graphs:
         graph = graphs.pop()
         for tensor in graph.initializer:
-            found[tensor.name] = (_dtype_of(tensor.data_type), len(tensor.dims))
+            found[tensor.name] = (_dtype_of(tensor.data_type), len(tensor.dims), True)
         for value in (*graph.input, *graph.output, *graph.value_info):
             if value.type.HasField("tensor_type"):
                 tensor_type = value.type.tensor_type
                 shape = tensor_type.shape.dim if tensor_type.HasField("shape") else None
                 rank = None if shape is None else len(shape)
-                found[value.name] = (_dtype_of(tensor_type.elem_type), rank)
+                fixed = shape is not None and all(dim.HasField("dim_value") for dim in shape)
+                found[value.name] = (_dtype_of(tensor_type.elem_type), rank, fixed)
         for node in graph.node:
             graphs += [each.g for each in node.attribute if each.HasField("g")]
     return found
@@ -371,7 +441,7 @@ def _type_fault(
     for index, (name, formal) in enumerate([*inputs, *outputs]):
         if name not in types:
             return f"{formal.name} has a type that is not known"
-        dtype, rank = types[name]
+        dtype, rank, _ = types[name]
         own = rule.dtypes.get(formal.type_str)
         allowed = rule.dtypes.get("") if own is None and formal.type_str in open_ else own
         if allowed is not None and dtype not in allowed:

@@ -1,17 +1,23 @@
-"""What a vendor's toolchain takes: operators, and their versions, dtypes, ranks and attributes.
+"""What a runtime or a vendor's toolchain takes: its profile.
 
-The list is a set of operator names, or a TOML or JSON document::
+A profile is a set of operator names, the name of one in ``serde/onnx/profiles``, or a TOML or JSON
+document::
 
     name = "a chip"            # for people
+    source = "its handbook, 3.1"             # where the facts come from, and of when they are
+    date = "2026-01-31"
     max_opset = 13             # newest operator set that it reads
     dynamic_shapes = false     # whether dimensions may be other than numbers; true if left out
+    int64 = false              # whether to keep integers of 64 bits that 32 hold; true if left out
+    largest_constant = 1048576 # bytes of the largest weight
+    sets.floats = ["float16", "float32"]     # dtypes by a name that may stand for them below
     dtypes = ["float32"]       # of every operand whose dtype its operator leaves open
     max_rank = 4               # of every tensor
     operators = ["Relu", "Add"]
 
     [operators.Conv]           # or a table for each operator, in which each key may be left out
     versions = [11]            # versions at which the operator changed
-    dtypes = ["float32", "float16"]          # or {T = [...]} for each variable of its types
+    dtypes = "floats"                        # or {T = [...]} for each variable of its types
     ranks = [4]                # of the first input; or {X = [4], W = [4]} for inputs and outputs
     max_rank = 4
     constant = ["W", "B"]      # inputs that must be weights or constants, where they are given
@@ -38,7 +44,7 @@ from serde.errors import OptionError
 from serde.onnx.elements import CODES
 from serde.onnx.versions import CHANGES, Change
 
-__all__ = ["Bounds", "OperatorRule", "SupportedOperators", "read_supported"]
+__all__ = ["Bounds", "OperatorRule", "SupportedOperators", "profile_names", "read_supported"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +102,20 @@ class SupportedOperators:
         name: What the toolchain is called.
         max_opset: Newest operator set that it reads.
         dynamic_shapes: Whether dimensions may be other than numbers.
+        int64: Whether integers of 64 bits stay that 32 hold, too.
+        largest_constant: Most bytes of a weight.
+        source: Where the facts come from.
+        date: Of when they are.
     """
 
     operators: Mapping[str, OperatorRule] | None = None
     name: str = ""
     max_opset: int | None = None
     dynamic_shapes: bool = True
+    int64: bool = True
+    largest_constant: int | None = None
+    source: str = ""
+    date: str = ""
 
     def require_opset(self, opset: int) -> None:
         """Refuse an operator set that the toolchain does not read.
@@ -122,7 +136,8 @@ def read_supported(source: AnyValue) -> SupportedOperators:
 
     Args:
         source: None for all that can be written; names of operators; a mapping in the form of
-            the document above; or the path of a TOML or JSON file with one.
+            the document above; the path of a TOML or JSON file with one; or one of
+            :func:`profile_names`.
 
     Raises:
         OptionError: It has a mistake; the message says where and what was expected.
@@ -130,6 +145,8 @@ def read_supported(source: AnyValue) -> SupportedOperators:
     """
     if source is None or isinstance(source, SupportedOperators):
         return source or EVERYTHING
+    if isinstance(source, str) and source in profile_names():
+        source = _PROFILES / f"{source}.toml"
     if isinstance(source, (str, os.PathLike)):
         return _parse(_read_file(Path(source)), f"{os.fspath(source)}: ")
     if isinstance(source, Mapping):
@@ -139,9 +156,18 @@ def read_supported(source: AnyValue) -> SupportedOperators:
     raise OptionError(f"supported: expected names, a mapping or a path, found {_kind(source)}")
 
 
+_PROFILES: Final = Path(__file__).parent / "profiles"
+
+
+def profile_names() -> tuple[str, ...]:
+    """Return the runtimes of which serde knows what they take."""
+    return tuple(sorted(path.stem for path in _PROFILES.glob("*.toml")))
+
+
 def _read_file(path: Path) -> AnyValue:
     if path.suffix not in (".toml", ".json"):
-        raise OptionError(f"{path}: expected a name ending in .toml or .json")
+        known = ", ".join(profile_names())
+        raise OptionError(f"{path}: expected a name ending in .toml or .json, or one of {known}")
     try:
         with path.open("rb") as file:
             data = file.read(MAX_MANIFEST_BYTES + 1)
@@ -177,19 +203,32 @@ def _parse(document: AnyValue, where: str) -> SupportedOperators:
     _check_keys(document, _TOP_KEYS, where)
     if "operators" not in document:
         raise OptionError(f"{where}expected a key operators")
+    given = _typed(document, "sets", Mapping, "a table", where) or {}
+    sets = {name: _parse_list(given, name, f"{where}sets: ", _check_dtype) for name in given}
     common = OperatorRule(
-        dtypes=_parse_dtypes(document, where), max_rank=_parse_count(document, "max_rank", where)
+        dtypes=_parse_dtypes(document, where, sets),
+        max_rank=_parse_count(document, "max_rank", where),
     )
+    texts = {key: _typed(document, key, str, "a text", where) for key in ("name", "source", "date")}
     return SupportedOperators(
-        operators=MappingProxyType(_parse_operators(document["operators"], common, where)),
-        name=_typed(document, "name", str, "a text", where) or "",
+        operators=MappingProxyType(_parse_operators(document["operators"], common, sets, where)),
         max_opset=_parse_count(document, "max_opset", where),
-        dynamic_shapes=_typed(document, "dynamic_shapes", bool, "true or false", where)
-        is not False,
+        largest_constant=_parse_count(document, "largest_constant", where),
+        **{key: text or "" for key, text in texts.items()},
+        **{
+            key: _typed(document, key, bool, "true or false", where) is not False
+            for key in ("dynamic_shapes", "int64")
+        },
     )
 
 
-_TOP_KEYS: Final = ("dtypes", "dynamic_shapes", "max_opset", "max_rank", "name", "operators")
+Sets = Mapping[str, AnyValue]
+"""dtypes by the names that stand for them."""
+
+_TOP_KEYS: Final = (
+    "date", "dtypes", "dynamic_shapes", "int64", "largest_constant", "max_opset", "max_rank",
+    "name", "operators", "sets", "source",
+)  # fmt: skip
 _RULE_KEYS: Final = (
     "attributes", "constant", "dtypes", "max_inputs", "max_rank", "ranks", "versions",
 )  # fmt: skip
@@ -219,7 +258,9 @@ def _parse_count(table: Mapping[str, AnyValue], key: str, where: str) -> int | N
     return value
 
 
-def _parse_operators(source: AnyValue, common: OperatorRule, where: str) -> dict[str, OperatorRule]:
+def _parse_operators(
+    source: AnyValue, common: OperatorRule, sets: Sets, where: str
+) -> dict[str, OperatorRule]:
     if isinstance(source, Mapping):
         tables = source
     elif isinstance(source, (list, tuple, set, frozenset)):
@@ -234,7 +275,7 @@ def _parse_operators(source: AnyValue, common: OperatorRule, where: str) -> dict
             table = {}
         if not isinstance(table, Mapping):
             raise OptionError(f"{at}expected a table or true, found {_kind(table)}")
-        found[name] = _parse_rule(name, table, schemas, common, at)
+        found[name] = _parse_rule(name, table, schemas, common, sets, at)
     return found
 
 
@@ -259,6 +300,7 @@ def _parse_rule(
     table: Mapping[str, AnyValue],
     schemas: list[AnyValue],
     common: OperatorRule,
+    sets: Sets,
     where: str,
 ) -> OperatorRule:
     _check_keys(table, _RULE_KEYS, where)
@@ -269,7 +311,7 @@ def _parse_rule(
     max_rank = _parse_count(table, "max_rank", where)
     return OperatorRule(
         versions=_parse_list(table, "versions", where, _check_version(name)),
-        dtypes=_parse_dtypes(table, where, variables) or common.dtypes,
+        dtypes=_parse_dtypes(table, where, sets, variables) or common.dtypes,
         ranks=_parse_sets(table, "ranks", where, formals, _check_rank),
         max_rank=common.max_rank if max_rank is None else max_rank,
         constant=frozenset() if constant is None else constant,
@@ -311,9 +353,16 @@ def _parse_sets(
 
 
 def _parse_dtypes(
-    table: Mapping[str, AnyValue], where: str, variables: Collection[str] = ()
+    table: Mapping[str, AnyValue], where: str, sets: Sets, variables: Collection[str] = ()
 ) -> dict[str, frozenset[str]]:
-    return _parse_sets(table, "dtypes", where, variables, _check_dtype)
+    given = table.get("dtypes")
+
+    def named(value: AnyValue) -> AnyValue:
+        return sets.get(value, value) if isinstance(value, str) else value
+
+    many = isinstance(given, Mapping)
+    found = {key: named(each) for key, each in given.items()} if many else named(given)
+    return _parse_sets({"dtypes": found}, "dtypes", where, variables, _check_dtype)
 
 
 def _check_dtype(value: AnyValue) -> str | None:
