@@ -45,8 +45,8 @@ from serde.fleet.stores.signatures import read_signature
 from serde.fleet.stores.staging import stage
 from serde.fleet.stores.urls import is_url
 from serde.io.staging import pending, sweep
-from serde.target.storage import load_folder
 from serde.onnx.profile import read_supported
+from serde.target.storage import load_folder
 
 __all__ = ["OWN", "READER", "read_own", "seeds"]
 

@@ -13,6 +13,7 @@ _NAMES = {
     "serde.api": "compile convert export_model from_relay import_model import_to_gluon to_relay",
     "serde.checking.checks": "bisect check",
     "serde.checking.difference": "diff",
+    "serde.conversion.routing": "route",
     "serde.core.report": "Report",
     "serde.engine.foreign": "register_kernel",
     "serde.errors": "FormatError MissingDependency OptionError SerdeError UnsupportedModelError",
@@ -34,6 +35,7 @@ if _TYPE_CHECKING:  # Types are in the stub; editors look for documentation here
     from serde.api import import_to_gluon, to_relay  # isort: skip
     from serde.checking.checks import bisect, check
     from serde.checking.difference import diff
+    from serde.conversion.routing import route
     from serde.fleet.batching.api import batch
     from serde.viewing.viewer import view
 

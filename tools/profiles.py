@@ -9,7 +9,9 @@ from __future__ import annotations
 import datetime as dt
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import onnx
 import onnxruntime
@@ -20,6 +22,8 @@ from serde.onnx.versions import CHANGES, Change
 
 TARGET = Path(__file__).parents[1] / "serde/onnx/profiles/onnxruntime.toml"
 
+Types = dict[str, set[str]]
+
 _DTYPES = {
     f"tensor({onnx.TensorProto.DataType.Name(code).lower()})": element.dtype
     for code, element in ELEMENTS.items()
@@ -28,7 +32,7 @@ _DTYPES = {
 
 def main() -> int:
     """Write the profile."""
-    kernels = defaultdict(list)
+    kernels: dict[str, list[Any]] = defaultdict(list)
     for each in state.get_all_opkernel_def():
         if each.domain == "" and each.provider == "CPUExecutionProvider":
             kernels[each.op_name].append(each)
@@ -37,6 +41,7 @@ def main() -> int:
         'name = "ONNX Runtime on the CPU"',
         f'source = "get_all_opkernel_def() of onnxruntime {onnxruntime.__version__}"',
         f'date = "{dt.date.today():%Y-%m-%d}"',
+        'domains = ["com.microsoft"]',
         "",
         "[operators]",
     ]
@@ -44,7 +49,7 @@ def main() -> int:
         known = [version for version, how in changes.items() if how is not Change.REMOVED]
         known = [each for each in known if each <= onnx.defs.onnx_opset_version()]
         schemas = [onnx.defs.get_schema(op, each, "") for each in known]
-        found, dtypes = _written(op, schemas, kernels[op])
+        found, dtypes = _written(schemas, kernels[op])
         if not found:
             continue
         versions = "" if found == known else f"versions = {found}"
@@ -55,21 +60,22 @@ def main() -> int:
     return 0
 
 
-def _written(op, schemas, kernels):
+def _written(schemas: list[Any], kernels: list[Any]) -> tuple[list[int], Types]:
     """Return the versions that run, and the dtypes of what the newest leaves open."""
-    found, dtypes = [], {}
+    found: list[int] = []
+    dtypes: Types = {}
     for schema in schemas:
         version = schema.since_version
         own = [k for k in kernels if k.version_range[0] <= version <= k.version_range[1]]
         is_function = schema.has_function or schema.has_context_dependent_function
-        if not own and not is_function and op != "Constant":
+        if not own and not is_function and schema.name != "Constant":
             continue
         found.append(version)
         dtypes = {} if is_function else dict(_dtypes(schema, own))
     return found, dtypes
 
 
-def _dtypes(schema, kernels):
+def _dtypes(schema: Any, kernels: list[Any]) -> Iterator[tuple[str, set[str]]]:
     """Yield the dtypes that kernels take less than the operator allows; float16 goes by float32."""
     for each in schema.type_constraints:
         texts = {text for k in kernels for text in k.type_constraints.get(each.type_param_str, ())}

@@ -349,6 +349,10 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
     def names(self, model: ModelT) -> TensorNames:
         """Return what a native model calls its tensors and nodes."""
 
+    def profiles(self) -> Sequence[str]:
+        """Return the runtimes that its option ``profile`` knows."""
+        return ()
+
     def served_file(self) -> ServedFile | None:
         """Return what Triton calls the files of this format; None where it does not run them."""
         return None

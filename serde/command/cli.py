@@ -2,9 +2,9 @@
 
 Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the
 model is refused (of ``diff``, as of diff(1): the models differ; of ``partition``: some of
-it stays on the host), 2 usage, 3 malformed input, 4 the check failed, 5 it could not be
-made or says nothing, 6 a package is missing, 7 a store fails, 70 a defect of serde,
-130 interrupted.
+it stays on the host; of ``route``: so it would with a target that is asked for), 2 usage,
+3 malformed input, 4 the check failed, 5 it could not be made or says nothing, 6 a package is
+missing, 7 a store fails, 70 a defect of serde, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["cli", "find_command", "main"]
 
 COMMANDS = (
     "batch", "bisect", "check", "completion", "convert", "diff", "formats", "inspect", "ops",
-    "partition", "view", "schema",
+    "partition", "route", "view", "schema",
 )  # fmt: skip
 """Names of the commands; each is ``command`` in the module of its name."""
 

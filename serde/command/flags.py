@@ -177,6 +177,8 @@ def generated_options(
                 kind = _repeatable_arguments(item.metadata["parse"], item.metadata.get("metavar"))
             if kind is None:
                 continue
+            if kind.get("metavar") is None and "metavar" in item.metadata:
+                kind["metavar"] = item.metadata["metavar"]
             text = item.metadata.get("help") or texts.get(item.name, "")
             flag = item.metadata.get("flag") or f"--{item.name.replace('_', '-')}"
             if kind.pop("negated", False):

@@ -31,7 +31,7 @@ TICKS: Final = ("✓", "✗")
 """What stands for an output that passed and for one that did not."""
 
 _SHOWN_FACTS_APART = frozenset((
-    "path", "bytes", "parameters", "source", "target", "inputs", "outputs", "labels",
+    "path", "bytes", "parameters", "source", "target", "inputs", "outputs", "labels", "outside",
 ))  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from serde.errors import UnsupportedModelError
 from serde.onnx.alternatives import expansion_of
 from serde.onnx.builder import walk_nodes
 from serde.onnx.judge import Gap, Judge
-from serde.onnx.lowering import lower
+from serde.onnx.lowering import Takes, lower
 from serde.onnx.model import OnnxModel
 from serde.onnx.profile import SupportedOperators
 from serde.onnx.schemas import newest_opset
@@ -54,9 +54,11 @@ def write_for(
     last = min(newest_opset(), profile.max_opset or newest_opset())
     if opset == "auto":
         versions = range(min(DEFAULT_TARGET, last), last + 1)
-        opset = min(versions, key=lambda each: _count_left(profile, model, each, write))
-    profile.require_opset(opset)
-    native, gaps = _write(profile, model, opset, report, write)
+        version = min(versions, key=lambda each: _count_left(profile, model, each, write))
+    else:
+        version = opset
+    profile.require_opset(version)
+    native, gaps = _write(profile, model, version, report, write)
     count = sum(1 for _ in walk_nodes(native.proto.graph.node))
     outside = Counter(gap.op for gap in gaps)
     why = {gap.op: gap.reason for gap in reversed(gaps)}
@@ -78,7 +80,9 @@ def _count_left(profile: SupportedOperators, model: RelayModel, opset: int, writ
 def _write(
     profile: SupportedOperators, model: RelayModel, opset: int, report: Report, write: Write
 ) -> tuple[OnnxModel, list[Gap]]:
-    judge = Judge(profile, opset, model.params)
-    lowered = partial(lower, takes=judge.takes, expansion=expansion_of)
+    def judged(part: RelayModel) -> Takes:
+        return Judge(profile, opset, part.params).leaves_whole
+
+    lowered = partial(lower, judged=judged, expansion=expansion_of)
     native = write(model, opset, report=report, lowered=lowered)
-    return native, [gap for _, gap in judge.find_gaps(native)]
+    return native, [gap for _, gap in Judge(profile, opset, {}).find_gaps(native)]

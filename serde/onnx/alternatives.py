@@ -51,6 +51,11 @@ def _spell_dense(data: Expr, weight: Expr, *, units: int | None, out_dtype: AnyV
     return call("nn.matmul", data, turned, units=units, out_dtype=out_dtype)
 
 
+def _spell_rsqrt(data: Expr) -> Expr:
+    """Return one over the square root: Div where Reciprocal is missing."""
+    return call("divide", const(1.0, tensor_type(data).dtype), call("sqrt", data))
+
+
 def _spell_global_average(data: Expr, *, layout: str, **_attrs: AnyValue) -> Expr:
     """Return a mean over the axes of the image."""
     axes = tuple(index for index, axis in enumerate(layout) if axis in "DHW")
@@ -62,5 +67,6 @@ _ALTERNATIVES: Final[Mapping[str, Callable[..., AnyValue]]] = MappingProxyType(
         "nn.layer_norm": gather(_spell_layer_norm),
         "nn.dense": _spell_dense,
         "nn.global_avg_pool2d": _spell_global_average,
+        "rsqrt": _spell_rsqrt,
     }
 )

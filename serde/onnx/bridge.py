@@ -293,6 +293,12 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
         except onnx.defs.SchemaError:
             return ""
 
+    def profiles(self) -> Sequence[str]:
+        """Return the runtimes of which there are profiles."""
+        from serde.onnx.profile import profile_names
+
+        return profile_names()
+
     def served_file(self) -> ServedFile:
         """Return what Triton calls models that ONNX Runtime runs."""
         return ServedFile("onnxruntime", "model.onnx")

@@ -157,6 +157,10 @@ class Judge:
                 self._taken[key] = found
         return found
 
+    def leaves_whole(self, node: Call) -> bool:
+        """Whether a call is better written as it is: it is taken, or nothing that spells it out."""
+        return self.takes(node) or bool(self.judge(node, list(_leaves_of(node))).gaps)
+
     def find_gaps(self, native: OnnxModel) -> list[tuple[onnx.NodeProto, Gap]]:
         """Return the nodes of a model that the toolchain does not take, and why."""
         rules = self._supported.operators
@@ -166,6 +170,10 @@ class Judge:
         types: dict[str, _ValueType] | None = None
         constants = {each.name for each in native.proto.graph.initializer} | set(native.weights)
         for node in walk_nodes(native.proto.graph.node):
+            if node.domain not in ("", "ai.onnx"):
+                if node.domain not in self._supported.domains:
+                    found.append((node, Gap(node.op_type, f"is of the domain {node.domain}")))
+                continue
             rule = rules.get(node.op_type)
             if rule is None:
                 found.append((node, Gap(node.op_type, "is not in the list")))

@@ -101,14 +101,15 @@ def lower(
     *,
     in_place: bool = False,
     runtime: Literal["any", "onnxruntime"] = "any",
-    takes: Takes | None = None,
+    judged: Callable[[RelayModel], Takes] | None = None,
     expansion: Callable[[str], Callable[..., AnyValue] | None] = TABLE.expansion,
 ) -> RelayModel:
     """Return the model in operators that ONNX has at that version, or that runtime besides.
 
-    See :func:`serde.relay.transform.fold_weights` for `in_place`, and :func:`spell_out`.
+    See :func:`serde.relay.transform.fold_weights` for `in_place`, and :func:`spell_out`; `judged`
+    tells what may be written of a model as it is.
     """
-    takes = takes or take_all
+    takes = take_all if judged is None else judged(model)
     if runtime == "any":
         model = arrange(model, opset, keep_functions=local_functions, takes=takes)
     else:
@@ -116,6 +117,9 @@ def lower(
 
         model = arrange(model, opset, keep_functions=local_functions, takes=takes, also=WHOLE)
         model = fuse(model, opset, report)
+    if judged is not None:
+        model = transform.fold_weights(model, report=report, share=False, in_place=in_place)
+        takes = judged(model)
     return spell_out(model, opset, report, takes=takes, expansion=expansion, in_place=in_place)
 
 

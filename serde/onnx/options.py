@@ -80,6 +80,7 @@ class OnnxExportOptions(ExportOptions):
         default=None,
         metadata={
             "flag": "--for",
+            "metavar": "NAME|FILE",
             "help": "Runtime to write for: directml, onnxruntime, onnxruntime-web, openvino, "
             "rknn, tensorrt or webnn, or a file that tells what one takes.",
         },

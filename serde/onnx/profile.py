@@ -10,6 +10,7 @@ document::
     dynamic_shapes = false     # whether dimensions may be other than numbers; true if left out
     int64 = false              # whether to keep integers of 64 bits that 32 hold; true if left out
     largest_constant = 1048576 # bytes of the largest weight
+    domains = ["com.microsoft"]              # further domains that it has all operators of
     sets.floats = ["float16", "float32"]     # dtypes by a name that may stand for them below
     dtypes = ["float32"]       # of every operand whose dtype its operator leaves open
     max_rank = 4               # of every tensor
@@ -104,6 +105,7 @@ class SupportedOperators:
         dynamic_shapes: Whether dimensions may be other than numbers.
         int64: Whether integers of 64 bits stay that 32 hold, too.
         largest_constant: Most bytes of a weight.
+        domains: Domains besides ONNX's own of which it has all operators.
         source: Where the facts come from.
         date: Of when they are.
     """
@@ -114,6 +116,7 @@ class SupportedOperators:
     dynamic_shapes: bool = True
     int64: bool = True
     largest_constant: int | None = None
+    domains: frozenset[str] = frozenset()
     source: str = ""
     date: str = ""
 
@@ -209,16 +212,23 @@ def _parse(document: AnyValue, where: str) -> SupportedOperators:
         dtypes=_parse_dtypes(document, where, sets),
         max_rank=_parse_count(document, "max_rank", where),
     )
-    texts = {key: _typed(document, key, str, "a text", where) for key in ("name", "source", "date")}
+
+    def text(key: str) -> str:
+        return _typed(document, key, str, "a text", where) or ""
+
+    def unless_false(key: str) -> bool:
+        return _typed(document, key, bool, "true or false", where) is not False
+
     return SupportedOperators(
         operators=MappingProxyType(_parse_operators(document["operators"], common, sets, where)),
         max_opset=_parse_count(document, "max_opset", where),
         largest_constant=_parse_count(document, "largest_constant", where),
-        **{key: text or "" for key, text in texts.items()},
-        **{
-            key: _typed(document, key, bool, "true or false", where) is not False
-            for key in ("dynamic_shapes", "int64")
-        },
+        domains=_parse_list(document, "domains", where, _check_text) or frozenset(),
+        name=text("name"),
+        source=text("source"),
+        date=text("date"),
+        dynamic_shapes=unless_false("dynamic_shapes"),
+        int64=unless_false("int64"),
     )
 
 
@@ -226,8 +236,8 @@ Sets = Mapping[str, AnyValue]
 """dtypes by the names that stand for them."""
 
 _TOP_KEYS: Final = (
-    "date", "dtypes", "dynamic_shapes", "int64", "largest_constant", "max_opset", "max_rank",
-    "name", "operators", "sets", "source",
+    "date", "domains", "dtypes", "dynamic_shapes", "int64", "largest_constant", "max_opset",
+    "max_rank", "name", "operators", "sets", "source",
 )  # fmt: skip
 _RULE_KEYS: Final = (
     "attributes", "constant", "dtypes", "max_inputs", "max_rank", "ranks", "versions",
@@ -360,9 +370,13 @@ def _parse_dtypes(
     def named(value: AnyValue) -> AnyValue:
         return sets.get(value, value) if isinstance(value, str) else value
 
-    many = isinstance(given, Mapping)
-    found = {key: named(each) for key, each in given.items()} if many else named(given)
-    return _parse_sets({"dtypes": found}, "dtypes", where, variables, _check_dtype)
+    if isinstance(given, Mapping):
+        given = {key: named(each) for key, each in given.items()}
+    return _parse_sets({"dtypes": named(given)}, "dtypes", where, variables, _check_dtype)
+
+
+def _check_text(value: AnyValue) -> str | None:
+    return None if isinstance(value, str) else "a text"
 
 
 def _check_dtype(value: AnyValue) -> str | None:

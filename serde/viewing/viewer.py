@@ -17,6 +17,7 @@ from serde.checking.data import as_check_data
 from serde.checking.difference import DiffSide, diff_sides
 from serde.checking.engines import read_native
 from serde.conversion.locations import Locations
+from serde.conversion.routing import Route, find_routes
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model, source_paths
 from serde.core import Issue, Report, dataclass, field, replace
@@ -55,6 +56,7 @@ def view(
     weights: bool = True,
     seconds: float = SECONDS,
     values: bool = True,
+    routes: bool = False,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
     storage_options: Mapping[str, AnyValue] | None = None,
@@ -79,6 +81,8 @@ def view(
         seconds: Time for the statistics of a model's weights; of what is left then, samples are
             read.
         values: With two models, whether both are run to compare the values inside.
+        routes: Whether to tell what each format and runtime would make of the model; see
+            :func:`serde.route`.
         dims: Lengths of dynamic dimensions by name, for that run.
         check_data: Inputs of that run instead of seeded ones; see :func:`convert`.
         storage_options: What ``fsspec`` gives to the file system of a URL.
@@ -111,6 +115,8 @@ def view(
         with report.stage("compare"):
             comparison = _compare(sides, weights, values, dims, check_data)
     _refuse_unused(options, sides)
+    if routes and sides[0].model is not None:
+        sides[0].routes = find_routes(sides[0].model, report)
     with report.stage("draw"):
         data = _page_data(sides, comparison, seconds if weights else None)
         page = make_page(" and ".join(side.title for side in sides), data)
@@ -138,6 +144,7 @@ class _Side:
         issues: Its gaps.
         notes: What else there is to say.
         unknown: Options that its format does not have.
+        routes: What each target would make of it.
     """
 
     title: str
@@ -152,6 +159,7 @@ class _Side:
     notes: list[str] = field(default_factory=list)
     unknown: frozenset[str] = frozenset()
     operators: Counter[str] = field(default_factory=Counter)
+    routes: Sequence[Route] = ()
 
     @property
     def whole(self) -> RelayModel:
@@ -341,6 +349,7 @@ def _side_data(
         "format": side.bridge.title,
         "facts": _facts(side),
         "notes": [cut_text(note) for note in notes],
+        "routes": [[each.name, cut_text(each.sentence)] for each in side.routes],
         "issues": [
             [cut_text(text) for text in (each.op, each.node, each.reason, each.hint or "")]
             for each in side.issues[:1000]

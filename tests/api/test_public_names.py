@@ -37,6 +37,7 @@ PUBLIC = {
     "relay",
     "serving",
     "target",
+    "route",
     "to_relay",
     "view",
 }

@@ -105,7 +105,7 @@ def test_editors_find_documentation() -> None:
 
 def test_the_stub_says_shared_options_once() -> None:
     text = (ROOT / "serde" / "__init__.pyi").read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 1300
+    assert len(text.splitlines()) < 1400
     assert text.count("    minimum_deployment_target: ") == 1
     assert text.count("    input_shapes: ") == 1
 
@@ -124,7 +124,14 @@ def test_functions_with_options_are_these() -> None:
         "export_model",
         "from_relay",
     ]
-    assert sorted(FUNCTIONS) == [*wanted, "import_model", "import_to_gluon", "to_relay", "view"]
+    assert sorted(FUNCTIONS) == [
+        *wanted,
+        "import_model",
+        "import_to_gluon",
+        "route",
+        "to_relay",
+        "view",
+    ]
 
 
 @pytest.mark.parametrize("name", first_of(FUNCTIONS, ["check", "to_relay"]))

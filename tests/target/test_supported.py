@@ -11,8 +11,8 @@ import pytest
 
 import serde.relay as relay
 from serde.errors import OptionError
-from serde.target.partition import partition_for_onnx
 from serde.onnx.profile import Bounds, OperatorRule, read_supported
+from serde.target.partition import partition_for_onnx
 
 TOOLCHAINS = Path(__file__).parents[2] / "examples" / "toolchains"
 
@@ -121,7 +121,10 @@ def conv(**rule: Any) -> dict[str, Any]:
         (5, "expected names, a mapping or a path, found int 5"),
         ({}, "supported: expected a key operators"),
         ({"operators": 3}, "operators: expected names or tables, found int 3"),
-        ({"operators": [], "operator": 1}, "unknown key 'operator'; known: date, dtypes, dynamic_shapes"),
+        (
+            {"operators": [], "operator": 1},
+            "unknown key 'operator'; known: date, domains, dtypes, dynamic_shapes",
+        ),
         (["Convolution"], "'Convolution' is no operator of ONNX"),
         (["relu"], "'relu' is no operator of ONNX; meant Relu?"),
         ([3], "3 is no operator of ONNX"),

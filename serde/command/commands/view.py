@@ -70,6 +70,7 @@ def _properties() -> dict[str, Any]:
 @click.option(
     "--values/--no-values", default=True, help="With two models, run both to compare values inside."
 )
+@click.option("--routes", is_flag=True, help="Tell what each format and runtime would make of it.")
 @flag(
     "--check-dim", also=["--dims"], multiple=True, metavar="NAME=LENGTH",
     help="Length of a dynamic dimension.",
@@ -95,7 +96,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         options["model"], options["other"], path=path, params=options["params"],
         source_format=options["source_format"], target_format=options["target_format"],
         storage_options=storage_options(options), weights=options["weights"],
-        seconds=options["weights_seconds"], values=options["values"],
+        seconds=options["weights_seconds"], values=options["values"], routes=options["routes"],
         dims=parse_lengths(options["check_dim"]), check_data=options["check_data"],
         report=run.report, **reading_options(options), **given_options(ctx, options),
     )  # fmt: skip

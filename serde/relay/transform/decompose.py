@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any as AnyValue, ClassVar, TypeAlias
 
 from serde.core import budget, dataclass
@@ -13,7 +16,21 @@ from serde.relay.ir.visit import children, kinds, rewrite, rewrite_function
 from serde.relay.lowering.layout import usual_layout
 from serde.relay.transform.base import FunctionPass
 
-__all__ = ["Decompose", "decompose"]
+__all__ = ["Decompose", "counting_decomposed", "decompose"]
+
+
+_DECOMPOSED: ContextVar[Counter[str] | None] = ContextVar("decomposed", default=None)
+
+
+@contextmanager
+def counting_decomposed() -> Iterator[Counter[str]]:
+    """Count, by name, the operators that targets have made of others while the body runs."""
+    counter: Counter[str] = Counter()
+    token = _DECOMPOSED.set(counter)
+    try:
+        yield counter
+    finally:
+        _DECOMPOSED.reset(token)
 
 
 def _no_expansion(_name: str) -> None:
@@ -89,6 +106,9 @@ class Decompose(FunctionPass):
             raise
         if parts is None:
             return node
+        counter = _DECOMPOSED.get()
+        if counter is not None and not within and layout is None:
+            counter[node.op.name] += 1
         memo: dict[Expr, Expr] = {argument: argument for argument in node.args}
         for argument in node.args:
             memo.update({child: child for child in children(argument)})

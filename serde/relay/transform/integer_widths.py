@@ -82,7 +82,8 @@ def magnitude(node: Expr, known: Mapping[Expr, float]) -> float:
 
 
 _GROWTH: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
-    "add": sum, "arange": lambda given: max(given[:2]), "multiply": math.prod, "subtract": sum,
+    "add": sum, "arange": lambda given: max(given[:2]), "maximum": max, "minimum": max,
+    "multiply": math.prod, "subtract": sum,
 }  # fmt: skip
 
 
@@ -178,6 +179,8 @@ class _Narrowing:
             return TupleGetItem(parts[0], node.index, node.span)
         if not isinstance(node, Call) or not isinstance(node.op, OpDef) or carried(node):
             return rebuild(node, _widened(children(node), parts))
+        if fits and called_name(node) == "cast" and parts[0].type == _narrow_type(node.type):
+            return parts[0]
         if fits or _WIDE not in _dtypes(node.type):
             narrow = _narrow_call(node, parts)
             if narrow is not None:
@@ -267,8 +270,10 @@ def _as_wide(node: Expr, type_: Type | None) -> Expr:
     if node.type == type_:
         return node
     if isinstance(type_, TupleType):
-        fields = [TupleGetItem(node, index) for index in range(len(type_.fields))]
-        if isinstance(node, Tuple):
-            fields = [*node.fields]
+        fields: Sequence[Expr] = (
+            node.fields
+            if isinstance(node, Tuple)
+            else [TupleGetItem(node, index) for index in range(len(type_.fields))]
+        )
         return Tuple([_as_wide(x, each) for x, each in zip(fields, type_.fields, strict=True)])
     return call("cast", node, dtype=_WIDE)

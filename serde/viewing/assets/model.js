@@ -20,6 +20,7 @@ class Model {
     this.format = data.format;
     this.facts = data.facts;
     this.notes = data.notes;
+    this.routes = data.routes;
     this.issues = data.issues;
     this.weightsRead = data.read;
     const { texts, attributes, nodes, groups, bodies, root } = shown;

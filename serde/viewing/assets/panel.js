@@ -81,6 +81,7 @@ class Panel {
       this.#comparisonPart(),
       this.#section("Not converted", this.#issues()),
       this.#section("Model", this.#table([...model.facts, ["nodes", total.toLocaleString("en")]])),
+      this.#section("As other formats", this.#table(model.routes)),
       this.#section("Notes", model.notes.map((note) => make("p", {}, note))),
       this.#section("Inputs", this.#table(ports("input").slice(0, 200).map(row))),
       this.#section("Outputs", this.#table(this.#outputs().slice(0, 200).map(row))),
