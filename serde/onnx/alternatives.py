@@ -62,11 +62,23 @@ def _spell_global_average(data: Expr, *, layout: str, **_attrs: AnyValue) -> Exp
     return call("mean", data, axis=axes, keepdims=True)
 
 
+def _spell_not(data: Expr) -> Expr:
+    """Return whether each is false: Equal where Not is missing."""
+    return call("equal", data, const(False, "bool"))
+
+
+def _spell_negative(data: Expr) -> Expr:
+    """Return a product: Mul where Neg is missing."""
+    return call("multiply", data, const(-1, tensor_type(data).dtype))
+
+
 _ALTERNATIVES: Final[Mapping[str, Callable[..., AnyValue]]] = MappingProxyType(
     {
         "nn.layer_norm": gather(_spell_layer_norm),
         "nn.dense": _spell_dense,
         "nn.global_avg_pool2d": _spell_global_average,
+        "logical_not": _spell_not,
+        "negative": _spell_negative,
         "rsqrt": _spell_rsqrt,
     }
 )

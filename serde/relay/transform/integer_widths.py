@@ -68,12 +68,14 @@ def magnitude(node: Expr, known: Mapping[Expr, float]) -> float:
         return float(np.abs(node.data.astype(np.float64)).max(initial=0))
     if isinstance(node.type, TensorType) and node.type.dtype == "bool":
         return 1
+    if isinstance(node, Tuple):
+        return max((known.get(each, math.inf) for each in node.fields), default=0)
     if not isinstance(node, Call) or not isinstance(node.op, OpDef) or not node.args:
         return known.get(node, math.inf)
     given = [known.get(each, math.inf) for each in node.args]
     if node.op.name in _GROWTH:
         return _GROWTH[node.op.name](given)
-    if node.op.name in ("cumsum", "sum"):
+    if node.op.name in ("cumsum", "serde.cumsum", "sum"):
         return given[0] * math.prod(tensor_type(node.args[0]).concrete_shape or (math.inf,))
     if has_trait(node, Moves) or has_trait(node, Reshape):
         return given[0]
@@ -91,8 +93,9 @@ def narrow_integers(model: RelayModel, report: Report) -> RelayModel:
     """Return a model that holds integers of 64 bits in 32 where that changes no number.
 
     Inputs become int32, which is what a caller hands over then. Positions and lengths fit, and so
-    does what is an index of a table, as any other would be an error; of all else the magnitude
-    must be known. What does not fit, and bodies of loops, stay int64, with casts around them.
+    does what is an index of a table, as any other would be an error, with the sums and products
+    that it is made of; of all else the magnitude must be known. What does not fit, and bodies of
+    loops, stay int64, with casts around them.
 
     Args:
         model: The model; only its ``main`` is looked at.
@@ -147,6 +150,7 @@ class _Narrowing:
                 self._sizes[node] = self._size(node)
             if node in indices:
                 self._sizes[node] = min(self._sizes[node], _LONGEST)
+        self._modular = _modular(model.main.body, indices)
 
     def _size(self, node: Expr) -> float:
         """Return the magnitude of a value; positions, which operators make, are known."""
@@ -170,7 +174,8 @@ class _Narrowing:
 
     def _replace(self, node: Expr, parts: Sequence[Expr]) -> Expr:
         """Return what stands for a value whose operands may be of 32 bits now."""
-        fits = _is_wide(node) and self._sizes[node] < LEAST_LARGE
+        small = node in self._modular or self._sizes[node] < LEAST_LARGE
+        fits = _is_wide(node) and small
         if isinstance(node, Constant):
             return Constant(node.data.astype(_NARROW), node.span) if fits else node
         if isinstance(node, Tuple):
@@ -222,6 +227,43 @@ def _indices(root: Expr) -> set[Expr]:
                 found.add(source)
                 waiting.append(source)
     return found
+
+
+_RING: Final = frozenset(
+    ("add", "cumsum", "multiply", "negative", "serde.cumsum", "subtract", "sum")
+)
+
+
+def _modular(root: Expr, indices: set[Expr]) -> set[Expr]:
+    """Return what only counts modulo 2^32: what becomes an index by sums and products alone.
+
+    The index fits, and sums and products of 32 bits are those of 64 in their last 32.
+    """
+    users: dict[Expr, list[Expr]] = {}
+    order = post_order(root)
+    for node in order:
+        for each in children(node):
+            users.setdefault(each, []).append(node)
+    found: set[Expr] = set()
+    for node in reversed(order):
+        if node in indices:
+            found.add(node)
+        elif _is_wide(node) and node in users and _is_sum(node):
+            passed = (each in found and _passes(node, each) for each in users[node])
+            found.update([node] if all(passed) else [])
+    return found
+
+
+def _is_sum(node: Expr) -> bool:
+    moves = has_trait(node, Moves) or has_trait(node, Reshape)
+    return moves or called_name(node) in _RING
+
+
+def _passes(node: Expr, user: Expr) -> bool:
+    """Whether all that a user makes of a value are sums, products and other places."""
+    if called_name(user) in _RING:
+        return True
+    return _is_sum(user) and children(user)[0] is node and node not in children(user)[1:]
 
 
 def _always(root: Expr) -> Iterator[Expr]:

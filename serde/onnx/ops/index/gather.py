@@ -100,10 +100,11 @@ def _as_indices(ctx: Export, indices: Value) -> Value:
 @OPS.exports("gather_nd", ignored=("index_rank",))
 def export_gather_nd(ctx: Export, x: Value, indices: Value, *, batch_dims: int) -> Value:
     """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
-    rank = ctx.type(indices).rank
-    wide = to_int64(ctx, indices)
-    moved = ctx.emit("Transpose", wide, perm=[*range(1, rank), 0]) if rank > 1 else wide
-    return _emit_gather_nd(ctx, x, moved, rank, batch_dims)
+    type_ = ctx.type(indices)
+    order = [*range(1, type_.rank), 0]
+    moved = ctx.emit("Transpose", indices, perm=order) if type_.rank > 1 else indices
+    wide = moved if type_.dtype == "int64" else cast(ctx, moved, np.int64)
+    return _emit_gather_nd(ctx, x, wide, type_.rank, batch_dims)
 
 
 def _emit_gather_nd(ctx: Export, x: Value, indices: Value, rank: int, batch_dims: int) -> Value:
