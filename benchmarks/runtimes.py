@@ -56,11 +56,12 @@ const ort = createRequire(process.argv[2] + "/x.js")("onnxruntime-web");
 ort.env.wasm.numThreads = 1;
 const kinds = { float32: Float32Array, int32: Int32Array, int64: BigInt64Array, bool: Uint8Array };
 const { model, inputs } = JSON.parse(readFileSync(process.argv[3], "utf8"));
-const session = await ort.InferenceSession.create(readFileSync(model), { executionProviders: ["wasm"] });
+const options = { executionProviders: ["wasm"] };
+const session = await ort.InferenceSession.create(readFileSync(model), options);
 const feeds = {};
 for (const [name, { file, dtype, shape }] of Object.entries(inputs)) {
-  const bytes = readFileSync(file);
-  const data = new kinds[dtype](bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+  const { buffer, byteOffset, byteLength } = readFileSync(file);
+  const data = new kinds[dtype](buffer.slice(byteOffset, byteOffset + byteLength));
   feeds[name] = new ort.Tensor(dtype, data, shape);
 }
 const found = await session.run(feeds);

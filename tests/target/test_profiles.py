@@ -154,6 +154,39 @@ def test_integers_stay_wide_where_their_numbers_may_not_fit(
     np.testing.assert_array_equal(run(made, extreme)[0], run(proto, extreme)[0])
 
 
+def positions(last: str) -> onnx.ModelProto:
+    """Rows of a table by positions that a mask counts; and where these go besides."""
+    nodes = [
+        helper.make_node("CumSum", ["mask", "axis"], ["counted"]),
+        helper.make_node("Mul", ["counted", "mask"], ["kept"]),
+        helper.make_node("Sub", ["kept", "one"], ["position"]),
+        helper.make_node("Gather", ["table", "position"], ["rows"]),
+        helper.make_node(last, ["counted" if last == "Abs" else "rows"], ["y"]),
+    ]
+    kind = (INT64, [2, 5]) if last == "Abs" else (FLOAT, [2, 5, 8])
+    rows = {"rows": (FLOAT, [2, 5, 8])} if last == "Abs" else {}
+    table = np.random.default_rng(0).normal(size=(9, 8)).astype(np.float32)
+    weights = {"axis": np.array(1), "one": np.array(1), "table": table}
+    return model(nodes, {"mask": (INT64, [2, 5])}, {"y": kind, **rows}, weights)
+
+
+@pytest.mark.parametrize(("last", "wide"), [("Relu", 0), ("Abs", 3)])
+def test_what_becomes_an_index_alone_is_computed_in_32_bits(last: str, wide: int) -> None:
+    """Sums of a mask are not known, but as a position they are; what is given out may be any."""
+    proto = positions(last)
+    made, _ = written_for("webnn", proto)
+    graph = onnx.shape_inference.infer_shapes(made).graph
+    held = {each.name for each in graph.initializer}
+    types = {each.name: each.type.tensor_type.elem_type for each in graph.value_info}
+    types |= {each.name: each.type.tensor_type.elem_type for each in graph.output}
+    found = [name for name, kind in types.items() if kind == INT64 and name not in held]
+    assert len(found) >= wide
+    assert bool(found) == bool(wide)
+    feeds = {"mask": np.array([[1, 1, 1, 0, 1], [0, 1, 0, 1, 1]])}
+    for ours, theirs in zip(run(made, feeds), run(proto, feeds), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
 def test_bodies_of_loops_stay_as_they_are() -> None:
     body = helper.make_graph(
         [
