@@ -196,10 +196,10 @@ class _Table:
             found = self._value.get(key)
             raise self.fault(f"{key}: expected {wanted!r}, found {found!r}"[:200])
 
-    def text(self, key: str) -> str:
-        """Return a text that is not empty."""
+    def text(self, key: str, *, least: int = 1) -> str:
+        """Return a text of so many characters, or more."""
         value: str = self._get(key, str, "a text")
-        if not value:
+        if len(value) < least:
             raise self.fault(f"{key}: expected a text, found nothing")
         return value
 
@@ -249,7 +249,7 @@ def _read_port(table: _Table) -> Port:
         type_ = TensorType(table.shape("shape"), table.text("dtype"))
     except (TypeError, ValueError, RelayError) as error:
         raise table.fault(f"{table.text('name')}: {error}") from None
-    return Port(table.text("name"), type_)
+    return Port(table.text("name", least=0), type_)
 
 
 def _read_step(table: _Table) -> Step:
