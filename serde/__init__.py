@@ -10,9 +10,7 @@ from serde._moved import install as _install
 from serde._version import __version__
 
 _NAMES = {
-    "serde.api": (
-        "compile convert edit export_model from_relay import_model import_to_gluon to_relay"
-    ),
+    "serde.api": "compile convert export_model from_relay import_model import_to_gluon to_relay",
     "serde.checking.checks": "bisect check",
     "serde.checking.difference": "diff",
     "serde.core.report": "Report",
@@ -32,7 +30,7 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()
 
 if _TYPE_CHECKING:  # Types are in the stub; editors look for documentation here.
     # ruff: noqa: F401
-    from serde.api import compile, convert, edit, export_model, from_relay, import_model
+    from serde.api import compile, convert, export_model, from_relay, import_model
     from serde.api import import_to_gluon, to_relay  # isort: skip
     from serde.checking.checks import bisect, check
     from serde.checking.difference import diff

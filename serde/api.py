@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
@@ -14,11 +14,12 @@ from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import PIVOT, get_bridge, source_bridge, target_bridge
 from serde.bridge.options import bind_options
 from serde.bridge.quantizing import QuantizeOptions
+from serde.bridge.summary import ModelSummary
 from serde.checking.tolerance import CheckOptions, Tolerance
 from serde.conversion.locations import Locations
 from serde.conversion.mapping import tensor_mapping as mapped_names
 from serde.conversion.parts import convert_parts, wants_folder
-from serde.conversion.prepare import CutOptions, Edit, PrepareOptions
+from serde.conversion.prepare import CutOptions, PrepareOptions
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import (
     PathLike,
@@ -27,9 +28,7 @@ from serde.conversion.steps import (
     check_mapping,
     convert_source,
     find_target,
-    interface_facts,
     read_model,
-    save_model,
     source_paths,
     target_check,
     wanted_part,
@@ -38,6 +37,7 @@ from serde.conversion.steps import (
 from serde.core import Report, require
 from serde.errors import OptionError
 from serde.io.atomic import staged_text
+from serde.io.staging import stored_bytes
 from serde.relay.ir.model import RelayModel
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from serde.relax.runnable import Runnable
 
 __all__ = [
-    "compile", "convert", "edit", "export_model", "from_relay", "import_model",
-    "import_to_gluon", "to_relay",
+    "compile", "convert", "export_model", "from_relay", "import_model", "import_to_gluon",
+    "to_relay",
 ]  # fmt: skip
 
 
@@ -516,8 +516,8 @@ def convert(
             text = json.dumps(mapping, indent=2, ensure_ascii=False) + "\n"
             beside.enter_context(staged_text(tensor_mapping, text))
         del made  # What is not needed for a check goes before the target is laid out.
-        nbytes = save_model(writer, native, path, bound, files, finish, report)
-    report.facts |= {"path": str(path), "bytes": nbytes, **interface_facts(writer.summary(native))}
+        nbytes = _save(writer, native, path, bound, files, finish, report)
+    report.facts |= {"path": str(path), "bytes": nbytes, **_interface_facts(writer.summary(native))}
     if labels:
         report.facts["labels"] = list(labels)
     return report
@@ -527,74 +527,32 @@ def _leave(_path: Path) -> None:
     """Do nothing with a finished file."""
 
 
-@takes_options(
-    reads="source_format",
-    writes="target_format",
-    passes=PrepareOptions,
-    after=QuantizeOptions,
-    locations=Locations({"source": "source_format"}, writes="target"),
-)
-def edit(
-    source: AnyValue,
-    target: PathLike,
-    edits: Sequence[Edit] = (),
-    *,
-    params: AnyValue = None,
-    source_format: str | None = None,
-    target_format: str | None = None,
-    check: bool | int = False,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    check_data: AnyValue = None,
-    yardstick: bool = True,
-    tensor_mapping: PathLike | None = None,
-    overwrite: bool = False,
-    storage_options: Mapping[str, AnyValue] | None = None,
-    report: Report | None = None,
-    **options: AnyValue,
-) -> Report:
-    """Change a model and write it, in its own format if nothing tells another.
+def _save(
+    writer: AnyBridge,
+    native: AnyValue,
+    path: Path,
+    options: AnyValue,
+    sources: Sequence[Path],
+    finish: Callable[[Path], None],
+    report: Report,
+) -> int:
+    """Write a model and return its bytes; `finish` sees its file before it is in place."""
+    sizes: list[int] = []
+    with ExitStack() as saving:
+        saving.enter_context(report.stage("save"))
 
-    It is :func:`convert` with `edits` behind what reads the source and cuts a part out, and
-    before new names of inputs and outputs; a check runs the target beside the edited model.
+        def before_commit(staged: Path) -> None:
+            sizes.append(stored_bytes(staged))
+            saving.close()
+            finish(staged)
 
-    Args:
-        source: See :func:`convert`, as of all that is not told here.
-        target: Where to write: a path or URL.
-        edits: Functions from a :class:`RelayModel` to another, in their order. Those of
-            ``serde.relay.transform`` are ``rename_all``, ``normalize_input``, ``insert_cast``,
-            ``suppress_boxes``, ``merge_models``, ``replace_pattern`` and ``set_metadata``.
-        params: Weights that belong to `source`.
-        source_format: Name of the source's format.
-        target_format: Name of the target's format; by suffix, or else the source's.
-        check: Run the edited model and the target on this many inputs first.
-        tolerance: What the check accepts.
-        dims: Lengths of dynamic dimensions during the check.
-        check_data: Inputs to check with.
-        yardstick: Measure outputs that do not agree by the exact result.
-        tensor_mapping: A JSON file to write.
-        overwrite: Whether files may be replaced that serde did not write.
-        storage_options: What ``fsspec`` gives to the file system of a URL.
-        report: Filled with all of it; a new one if left out.
-        options: Those of :func:`convert`.
+        writer.save(native, path, options, sources=sources, before_commit=before_commit)
+    return sizes[0]
 
-    Returns:
-        The report.
 
-    Raises:
-        OptionError: An edit does not fit; what :func:`convert` raises besides.
-
-    Example:
-        >>> halve = partial(transform.normalize_input, name="x", scale=0.5, dtype="uint8")
-        >>> serde.edit("net.onnx", "halved.onnx", [halve]).facts["path"]
-        'halved.onnx'
-    """
-    writes = target_format or source_bridge(source, source_format).name
-    with suppress(OptionError):
-        writes = target_bridge(target, target_format).name
-    return convert(
-        source, target, edits=tuple(edits), params=params, source_format=source_format,
-        target_format=writes, check=check, tolerance=tolerance, dims=dims,
-        check_data=check_data, yardstick=yardstick, tensor_mapping=tensor_mapping,
-        overwrite=overwrite, storage_options=storage_options, report=report, **options,
-    )  # fmt: skip
+def _interface_facts(summary: ModelSummary) -> dict[str, AnyValue]:
+    """Return inputs and outputs of what was written, as JSON holds them."""
+    known = {"inputs": summary.inputs, "outputs": summary.outputs}
+    return {
+        kind: [asdict(port) for port in ports] for kind, ports in known.items() if ports is not None
+    }

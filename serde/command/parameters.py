@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FormatCommand", "check_flag", "checking_flags", "checking_options", "custom_flag", "flag",
-    "given_options", "mapping_flag", "overwrite_flag", "printing_flags", "quantizing_flags",
-    "reading_flags", "reading_options", "report_flag", "source_and_target", "storage_options",
-    "store_flag", "themed", "writing_flag",
+    "given_options", "printing_flags", "quantizing_flags", "reading_flags", "reading_options",
+    "report_flag", "source_and_target", "storage_options", "store_flag", "themed",
+    "writing_flag",
 ]  # fmt: skip
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -357,17 +357,6 @@ printing_flags = _stack(
             help="Print what is logged from this level on.",
         ),
         click.option("--no-color", is_flag=True, help="No colours, as with NO_COLOR."),
-    ),
-)  # fmt: skip
-overwrite_flag = click.option(
-    "--overwrite", is_flag=True,
-    help="Replace what serde did not write or you did not name: an MXNet pair, Relay's parameters.",
-)  # fmt: skip
-mapping_flag = themed(
-    "Printing",
-    click.option(
-        "--tensor-mapping", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-        help="Write what tensors and nodes of the source are called in the target, as JSON.",
     ),
 )  # fmt: skip
 report_flag = click.option(

@@ -50,8 +50,8 @@ class CutOptions:
             of the model that the outputs depend on, if left out.
         outputs: Values or nodes of the source that are the outputs of the part to convert; those
             of the model, if left out. `name:1` is the second result of a node.
-        edits: Functions from a model to a model that are applied to the part, in their order; see
-            :func:`serde.edit`.
+        edits: Functions from a :class:`RelayModel` to another that change the part, in their
+            order, such as those of `serde.relay.transform`.
         rename_inputs: Other names of inputs by their names; options of a target use the new ones.
         rename_outputs: Other names of outputs by their names, likewise.
         states: Inputs that the next call is given, with the outputs that become them. Core ML,
@@ -112,13 +112,10 @@ def cut_out(model: RelayModel, options: CutOptions) -> RelayModel:
     for edit in options.edits:
         try:
             part = edit(part)
-            part = part.evolve(mod=transform.InferType()(part.mod))
             verify(part.mod)
         except RelayError as error:
             raise OptionError(f"edits: {error}") from None
-        if not part.is_whole:
-            raise OptionError("edits: expected a model with a name for each weight and output")
-    if options.edits:  # Axes of the source may be others now, and its engine is not asked.
+    if options.edits:  # Axes may be others than the source's, whose engine is not asked.
         part = replace(part, meta=replace(part.meta, opened=None))
     return part
 

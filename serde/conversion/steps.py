@@ -7,22 +7,18 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any as AnyValue
 
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import PIVOT, target_bridge
 from serde.bridge.options import bind_options, option_names, refuse_options
-from serde.bridge.summary import ModelSummary
 from serde.conversion.locations import Locations
 from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, prepare, with_wanted_ends
 from serde.core import Report, dataclass, expect, pause_garbage_collection, replace
 from serde.core.limits import budget, spending
 from serde.errors import OptionError, raise_if_refused
 from serde.io.atomic import check_files
-from serde.io.staging import stored_bytes
 from serde.relay.ir import Call, OpDef, RelayModel, post_order
 from serde.walk.export_fallback import hold_for_user
 from serde.walk.metadata import note_lost
@@ -30,8 +26,8 @@ from serde.walk.user_converters import with_directions
 
 __all__ = [
     "Conversion", "PathLike", "bind_all", "bind_passes", "call_anywhere", "check_mapping",
-    "convert_source", "find_target", "interface_facts", "load_model", "may_lie_elsewhere",
-    "read_model", "save_model", "source_paths", "target_check", "wanted_part", "write_model",
+    "convert_source", "find_target", "load_model", "may_lie_elsewhere", "read_model",
+    "source_paths", "target_check", "wanted_part", "write_model",
 ]  # fmt: skip
 
 PathLike = str | os.PathLike[str]
@@ -322,34 +318,3 @@ def source_paths(source: AnyValue) -> list[Path]:
     """Return the files that `source` names, which a target must not replace."""
     items = source if isinstance(source, (tuple, list)) else [source]
     return [Path(item) for item in items if isinstance(item, (str, os.PathLike))]
-
-
-def save_model(
-    writer: AnyBridge,
-    native: AnyValue,
-    path: Path,
-    options: AnyValue,
-    sources: Sequence[Path],
-    finish: Callable[[Path], None],
-    report: Report,
-) -> int:
-    """Write a model and return its bytes; `finish` sees its file before it is in place."""
-    sizes: list[int] = []
-    with ExitStack() as saving:
-        saving.enter_context(report.stage("save"))
-
-        def before_commit(staged: Path) -> None:
-            sizes.append(stored_bytes(staged))
-            saving.close()
-            finish(staged)
-
-        writer.save(native, path, options, sources=sources, before_commit=before_commit)
-    return sizes[0]
-
-
-def interface_facts(summary: ModelSummary) -> dict[str, AnyValue]:
-    """Return inputs and outputs of what was written, as JSON holds them."""
-    known = {"inputs": summary.inputs, "outputs": summary.outputs}
-    return {
-        kind: [asdict(port) for port in ports] for kind, ports in known.items() if ports is not None
-    }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,8 +19,6 @@ from serde.command.parameters import (
     checking_options,
     custom_flag,
     given_options,
-    mapping_flag,
-    overwrite_flag,
     printing_flags,
     quantizing_flags,
     reading_flags,
@@ -28,13 +27,17 @@ from serde.command.parameters import (
     source_and_target,
     storage_options,
     store_flag,
+    themed,
     writing_flag,
 )
 from serde.command.serving import asks_for_server, serving_flags, write_served
 from serde.core.texts import size_text
 from serde.errors import CheckError
 
-__all__ = ["command", "conversion_options", "named_formats", "show_written"]
+__all__ = ["OTHER_OPTIONS", "command"]
+
+OTHER_OPTIONS = "serde.other-options"
+"""What in a context's ``meta`` are options of the conversion that have no flag here."""
 
 
 @click.command(
@@ -56,8 +59,17 @@ __all__ = ["command", "conversion_options", "named_formats", "show_written"]
 @check_flag("the target", "target")
 @checking_flags
 @quantizing_flags
-@overwrite_flag
-@mapping_flag
+@click.option(
+    "--overwrite", is_flag=True,
+    help="Replace what serde did not write or you did not name: an MXNet pair, Relay's parameters.",
+)  # fmt: skip
+@themed(
+    "Printing",
+    click.option(
+        "--tensor-mapping", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+        help="Write what tensors and nodes of the source are called in the target, as JSON.",
+    ),
+)  # fmt: skip
 @store_flag
 @serving_flags
 @report_flag
@@ -71,34 +83,25 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     run: Invocation = ctx.obj
     run.configure(options)
     served = asks_for_server(options)
-    given = conversion_options(ctx, options)
-    if served:
-        show_written(run, lambda: write_served(options, given, run.report))
-    else:
-        show_written(run, lambda: _convert(options, given, run))
-
-
-def conversion_options(ctx: click.Context, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the command line tells of a conversion, as :func:`serde.convert` takes it."""
     if options["tensor_mapping"] is not None:
         from serde.command.written import check_apart, check_written
 
         check_written(options["tensor_mapping"], options["paths"], "--tensor-mapping", (".json",))
-        check_apart(options["tensor_mapping"], ctx.obj.report_path)
-    return {
+        check_apart(options["tensor_mapping"], run.report_path)
+    given = {
         "check": options["check"] or False,
         "tensor_mapping": options["tensor_mapping"],
         "storage_options": storage_options(options),
         **checking_options(options),
         **reading_options(options),
         **given_options(ctx, options),
+        **ctx.meta.get(OTHER_OPTIONS, {}),
     }
-
-
-def show_written(run: Invocation, write: Callable[[], object]) -> None:
-    """Write a model, and show what the report tells of it."""
     try:
-        write()
+        if served:
+            write_served(options, given, run.report)
+        else:
+            _convert(options, given, run)
     except CheckError:
         show_report(run, aside=True)
         raise
@@ -130,9 +133,12 @@ def _convert(options: Mapping[str, Any], given: Mapping[str, Any], run: Invocati
     elif len(paths) == 1:
         raise click.UsageError("expected a source and a target, or --to FORMAT")
     source, target = source_and_target(paths)
-    convert_model(source, target, report=run.report, **named_formats(options), **given)
-
-
-def named_formats(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how source and target are told apart from others."""
-    return {name: options[name] for name in ("source_format", "target_format", "overwrite")}
+    convert_model(
+        source,
+        target,
+        source_format=options["source_format"],
+        target_format=options["target_format"],
+        overwrite=options["overwrite"],
+        report=run.report,
+        **given,
+    )

@@ -2,123 +2,146 @@
 
 from __future__ import annotations
 
-import os
+import inspect
+import re
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
 
-from serde.command.commands.convert import conversion_options, named_formats, show_written
-from serde.command.flag import complete_paths
-from serde.command.invocation import Invocation
-from serde.command.parameters import (
-    FormatCommand,
-    check_flag,
-    checking_flags,
-    custom_flag,
-    flag,
-    mapping_flag,
-    overwrite_flag,
-    printing_flags,
-    quantizing_flags,
-    reading_flags,
-    report_flag,
-    source_and_target,
-    store_flag,
-    writing_flag,
-)
+from serde.command.commands.convert import OTHER_OPTIONS, command as convert
+from serde.command.flag import Flag
+from serde.command.parameters import FormatCommand, source_and_target
+from serde.conversion.prepare import Edit, parse_names
+from serde.errors import OptionError
+from serde.relay import transform
+from serde.relay.ir import RelayModel, tensor_type
 
 __all__ = ["command"]
 
 _ORDER = "serde.edits"
 """What in a context's ``meta`` tells the flags in their order on the command line."""
-
 _EDITS = (
-    ("rename", "OLD=NEW", "Another name for an input, output, weight or node."),
-    ("normalize", "NAME:mean=M,std=S,...",
-     "Put (x * scale - mean) / std before an input: scale=1/255, layout=NHWC (or HWC, NCHW, CHW), "
-     "dtype=uint8 and channels=BGR tell what it is given; model_layout=NCHW, what it takes."),
+    ("rename", "OLD=NEW,...", "Another name for an input, output, weight or node."),
+    ("normalize", "NAME:mean=M,std=S,...", "Put (x * scale - mean) / std at an input: scale=1/255, "
+     "layout=NHWC (HWC, NCHW, CHW), dtype=uint8 and channels=BGR tell what is given."),
     ("insert-cast", "NAME:DTYPE", "Another dtype for an input or output."),
-    ("nms", "BOXES[,SCORES][:...]",
-     "End in non-maximum suppression: max=100,iou=0.5,score=0.25,layout=NBC (or NCB) of the "
-     "scores, format=corners (or center) of the boxes."),
-    ("merge", "MODEL[:OUT=IN,...]",
-     "Give outputs to the inputs of another model; those of one name if none are told."),
-    ("replace", "PATTERN=WITH",
-     "Put one function's body wherever another's is: files of Relay's text, or fn (%x) { ... }."),
-    ("set-metadata", "KEY=VALUE", "A further fact about the model; KEY= takes it away."),
+    ("nms", "BOXES[,SCORES][:...]", "End in non-maximum suppression: max=100,iou=0.5,score=0.25; "
+     "layout=NBC (or NCB) of scores, format=corners (or center) of boxes."),
+    ("merge", "MODEL[:OUT=IN,...]", "Give outputs to another model, by name if none are told."),
+    ("replace", "PATTERN=WITH", "Put one function's body wherever another's is: files of Relay's "
+     "text, or fn (%x) {...}."),
+    ("set-metadata", "KEY=VALUE", "A further fact about the model; KEY= takes one away."),
     ("description", "TEXT", "What the model is, for people."),
 )  # fmt: skip
+_FLAGS = {
+    f"--{name}": Flag([f"--{name}"], multiple=True, metavar=metavar, help=text)
+    for name, metavar, text in _EDITS
+}
 
 
 class _EditCommand(FormatCommand):
     """A command that knows in which order its edits were told."""
 
-    def make_parser(self, ctx: click.Context) -> Any:
-        """Return click's parser, which notes the order of what it reads."""
-        parser: Any = super().make_parser(ctx)
-        parse = parser.parse_args
-
-        def note(args: list[str]) -> Any:
-            found = parse(args=args)
-            ctx.meta[_ORDER] = [param.name for param in found[2]]
-            return found
-
-        parser.parse_args = note
-        return parser
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_ORDER] = [flag for arg in args if (flag := arg.partition("=")[0]) in _FLAGS]
+        return super().parse_args(ctx, args)
 
 
-def _edit_flags(function: Any) -> Any:
-    for name, metavar, text in reversed(_EDITS):
-        function = flag(f"--{name}", also=(), multiple=True, metavar=metavar, help=text)(function)
-    return function
+def _parse(flag: str, text: str) -> Edit:
+    """Return the edit that a flag tells."""
+    # What is edited may have colons of its own: ``data:0:mean=0.5``.
+    found = re.fullmatch(r"(.+?):([^:=]+=.*)", text, re.DOTALL)
+    head, tail = found.groups() if found is not None else (text, "")
+    left, _, right = text.partition("=")
+    match flag:
+        case "--rename":
+            return partial(transform.rename, names=parse_names(flag)(text.split(",")))
+        case "--normalize":
+            return _with_keywords(flag, tail, partial(transform.normalize_input, name=head))
+        case "--insert-cast":
+            name, _, dtype = text.rpartition(":")
+            return partial(transform.insert_cast, name=name, dtype=dtype)
+        case "--nms":
+            names = dict(zip(("boxes", "scores"), head.split(","), strict=False))
+            return _with_keywords(flag, tail, partial(transform.suppress_boxes, **names))
+        case "--merge":
+            return partial(_merge, head, tail)
+        case "--replace":
+            texts = re.split(r"(?<=\})\s*=|=(?=\s*fn\b)|^([^={]+)=", text, maxsplit=1)
+            parts = [each.strip() for each in texts if each]
+            if len(parts) != 2:
+                raise OptionError(f"{flag} {text}: expected files or functions, PATTERN=WITH")
+            texts = [each if each[:2] == "fn" else Path(each).read_text("utf-8") for each in parts]
+            return partial(transform.replace_pattern, pattern=texts[0], replacement=texts[1])
+        case "--set-metadata":
+            return partial(transform.set_metadata, entries={left: right})
+        case _:
+            return partial(transform.set_metadata, description=text)
 
 
-@click.command(
+def _merge(path: str, tail: str, model: RelayModel) -> RelayModel:
+    """Return a model and what follows it; files of MXNet do not say the shapes of inputs."""
+    from serde.api import to_relay
+
+    pairs = parse_names("--merge")(tail.split(",") if tail else ())
+    inputs = {name: output for output, name in pairs.items()}
+    values = transform.find_values(model, "merge", [*inputs.values()])[1]
+    shapes = {name: tensor_type(value).shape for name, value in zip(inputs, values, strict=True)}
+    return transform.merge_models(model, to_relay(path, input_shapes=shapes), inputs or None)
+
+
+def _with_keywords(flag: str, text: str, function: partial[RelayModel]) -> Edit:
+    """Return a function with the keywords that a text tells; numbers where these are taken."""
+    known = inspect.signature(function).parameters
+    found: dict[str, Any] = {}
+    for key, value in re.findall(r"([^,=]+)=([^=]*)(?:,|$)", text):
+        if key not in known or key in {"model", *function.keywords, *found}:
+            raise OptionError(f"{flag} {text}: unknown, or given twice: {key}")
+        found[key] = value
+        if re.match("int|float", known[key].annotation):
+            try:
+                numbers = [float(Fraction(each)) for each in value.split(",")]
+            except (ValueError, ZeroDivisionError) as error:
+                raise OptionError(f"{flag} {text}: {key}: {error}") from None
+            found[key] = numbers if len(numbers) > 1 else numbers[0]
+    return partial(function, **found)
+
+
+@click.pass_context
+def _edit(ctx: click.Context, /, **options: Any) -> None:
+    """Change a model and write it, in its own format if the target's name tells no other.
+
+    What --inputs and --outputs name is cut out first; then come the edits in the order in which
+    they stand here, then --rename-input, --rename-output and what convert does.
+    """
+    from serde.bridge.formats import source_bridge, target_bridge
+
+    source, target = source_and_target(options["paths"])
+    texts = {flag: iter(options.pop(str(each.name))) for flag, each in _FLAGS.items()}
+    edits = [_parse(flag, next(texts[flag])) for flag in ctx.meta[_ORDER]]
+    try:
+        target_bridge(target, options["target_format"])
+    except OptionError:
+        if options["target_format"] is not None:
+            raise
+        options["target_format"] = source_bridge(source, options["source_format"]).name
+    ctx.meta[OTHER_OPTIONS] = {"edits": edits}
+    ctx.invoke(convert, **options)
+
+
+command = _EditCommand(
     "edit",
-    cls=_EditCommand,
+    callback=_edit,
+    help=_edit.__doc__,
+    params=[convert.params[0], *_FLAGS.values(), *convert.params[1:-1]],
     reads=True,
     writes=True,
     examples=[
-        "serde edit net.onnx net-u8.onnx --normalize data:mean=0.5,std=0.25,scale=1/255,"
-        "layout=NHWC,dtype=uint8",
-        "serde edit yolo.onnx detector.onnx --nms output0:layout=NCB,format=center,max=300 --check",
+        "serde edit net.onnx net-u8.onnx --normalize data:scale=1/255,layout=NHWC,dtype=uint8",
+        "serde edit yolo.onnx detector.onnx --nms output0:layout=NCB,format=center --check",
         "serde edit body.onnx net.onnx --merge head.onnx:features=x --rename prob=scores",
     ],
 )
-@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET", shell_complete=complete_paths)
-@_edit_flags
-@reading_flags("source_format")
-@writing_flag
-@custom_flag
-@check_flag("the target", "target")
-@checking_flags
-@quantizing_flags
-@overwrite_flag
-@mapping_flag
-@store_flag
-@report_flag
-@printing_flags
-@click.pass_context
-def command(ctx: click.Context, /, **options: Any) -> None:
-    """Change a model and write it, in its own format if the target's name tells no other.
-
-    What --inputs and --outputs cut out comes first, then edits in the order in which they stand
-    here, then --rename-input, --rename-output and what convert does.
-    """
-    run: Invocation = ctx.obj
-    run.configure(options)
-    source, target = source_and_target(options["paths"])
-    for text in options["merge"]:
-        if os.path.exists(target) and text.startswith(target):
-            raise click.UsageError(f"--merge {text}: is the target, too")
-    from serde.api import edit
-    from serde.command.edits import parse_edits
-
-    names = {name.replace("-", "_") for name, _, _ in _EDITS}
-    texts = {name: iter(options[name]) for name in names}
-    edits = parse_edits([(name, next(texts[name])) for name in ctx.meta[_ORDER] if name in names])
-    given = conversion_options(ctx, options)
-    show_written(
-        run,
-        lambda: edit(source, target, edits, report=run.report, **named_formats(options), **given),
-    )

@@ -47,11 +47,7 @@ from serde.relay.transform.remove_dead_code import (
     RemoveUnusedFunctions as RemoveUnusedFunctions,
 )
 from serde.relay.transform.remove_identities import RemoveIdentities as RemoveIdentities
-from serde.relay.transform.renaming import (
-    rename as rename,
-    rename_all as rename_all,
-    set_metadata as set_metadata,
-)
+from serde.relay.transform.renaming import rename as rename, set_metadata as set_metadata
 from serde.relay.transform.replacing import replace_pattern as replace_pattern
 from serde.relay.transform.result_flattening import flatten_results as flatten_results
 from serde.relay.transform.sequences_to_tuples import SequencesToTuples as SequencesToTuples

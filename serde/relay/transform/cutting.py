@@ -96,14 +96,9 @@ def named_values(model: RelayModel) -> tuple[RelayModel, Mapping[str, Expr]]:
 def find_values(
     model: RelayModel, option: str, names: Sequence[str]
 ) -> tuple[RelayModel, list[Expr]]:
-    """Return a model without lets, and its tensors of some names, as :func:`cut` finds them.
-
-    Raises:
-        OptionError: A name is unknown or ambiguous; `option` tells where it was given.
-    """
+    """Return a model without lets, and its tensors of some names, as :func:`cut` finds them."""
     model = _normalize(model)
-    known = _names(model)
-    return model, [known.find(option, name) for name in names]
+    return model, [_names(model).find(option, name) for name in names]
 
 
 def nameable_values(model: RelayModel) -> list[NamedValue]:

@@ -34,7 +34,7 @@ HOMES: Final = {
     "transform.raise_slice_like": "RaiseSliceLike",
     "transform.remove_dead_code": "RemoveDeadCode RemoveUnusedFunctions",
     "transform.remove_identities": "RemoveIdentities",
-    "transform.renaming": "rename rename_all set_metadata",
+    "transform.renaming": "rename set_metadata",
     "transform.replacing": "replace_pattern",
     "transform.result_flattening": "flatten_results",
     "transform.sequences_to_tuples": "SequencesToTuples",

@@ -1,10 +1,10 @@
-"""Other names for what a model has, and other texts for what is told of it."""
+"""Other names for what a model has, and other texts of its owner's."""
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from serde.core.parsing import parse_json
@@ -16,156 +16,114 @@ from serde.relay.ir.model import METADATA, TRAINING_HEADS, TRAINING_NODES
 from serde.relay.ir.visit import rewrite_function
 from serde.relay.transform.infer_type import InferType
 
-__all__ = ["node_names", "rename", "rename_all", "set_metadata"]
-
-
-def set_metadata(
-    model: RelayModel, metadata: Mapping[str, str] = {}, description: str | None = None
-) -> RelayModel:
-    """Return the model with other texts of its owner's; an empty one takes an entry away.
-
-    Args:
-        model: The model.
-        metadata: Texts by name; what else the model has stays.
-        description: What the model is, for people; as it was if left out.
-
-    Raises:
-        OptionError: There is no entry of a name that has no text.
-    """
-    known = model.meta.metadata
-    for name, text in metadata.items():
-        if not name or (not text and name not in known):
-            listed = ", ".join(known) or "none"
-            raise OptionError(f"metadata: {name!r} is none of {listed}.{near_names(name, known)}")
-    extra = {**model.meta.extra, **{METADATA + name: text for name, text in metadata.items()}}
-    gone = {METADATA + name for name, text in metadata.items() if not text}
-    kept = {name: text for name, text in extra.items() if name not in gone}
-    told = model.meta.description if description is None else description
-    return replace(model, meta=replace(model.meta, extra=kept, description=told))
-
-
-def rename_all(model: RelayModel, names: Mapping[str, str]) -> RelayModel:
-    """Return the model with other names for inputs, outputs, weights and nodes.
-
-    A node and its output may have one name; then both get the new one.
-
-    Args:
-        model: The model.
-        names: New names by the names that something has.
-
-    Raises:
-        OptionError: A name is unknown, stands for several outputs, is empty or taken.
-    """
-    ends = (model.meta.inputs, model.meta.outputs, model.params, node_names(model.main))
-    known = list(map(set, ends))
-    for name in names.keys() - set().union(*known):
-        told = "no input, output, weight or node has this name"
-        raise OptionError(f"rename: {name!r}: {told}.{near_names(name, set().union(*known))}")
-    found = [{old: new for old, new in names.items() if old in each} for each in known]
-    return rename(model, *found)
+__all__ = ["all_names", "rename", "set_metadata"]
 
 
 def rename(
     model: RelayModel,
     inputs: Mapping[str, str] = {},
     outputs: Mapping[str, str] = {},
-    weights: Mapping[str, str] = {},
-    nodes: Mapping[str, str] = {},
+    names: Mapping[str, str] = {},
 ) -> RelayModel:
     """Return the model with other names for some of what it has.
 
-    What is known about an input, an output or a node goes with it.
+    What is known about an input or output goes with it.
 
     Args:
         model: The model.
         inputs: New names of inputs by their names.
         outputs: New names of outputs by their names.
-        weights: New names of weights by their names.
-        nodes: New names of the source's nodes by their names.
+        names: New names of inputs, outputs, weights and nodes; of all that has the old one.
 
     Raises:
         OptionError: A name is unknown, stands for several outputs, is empty or taken.
     """
-    if weights or nodes:
-        model = _rename_nodes(_rename_weights(model, weights), nodes)
-    if not inputs and not outputs:
+    kinds = all_names(model) if names else [set[str]()] * 4
+    known = set().union(*kinds)
+    for name in names.keys() - known:
+        told = f"no input, output, weight or node is called {name!r}"
+        raise OptionError(f"rename: {told}.{near_names(name, known)}")
+    found = [{old: new for old, new in names.items() if old in kind} for kind in kinds]
+    inputs, outputs, weights, nodes = {**found[0], **inputs}, {**found[1], **outputs}, *found[2:]
+    if not inputs and not outputs and not weights and not nodes:
         return model
-    taken = set(model.params)
+    found_weights = _apply_names("rename", [*model.params], weights, set())
+    taken = set(found_weights)
     found_inputs = _apply_names("rename_inputs", model.meta.inputs, inputs, taken)
     found_outputs = _apply_names("rename_outputs", model.meta.outputs, outputs, taken)
+    _apply_names("rename", sorted(kinds[3]), nodes, set())
+    joined = sorted(taken & {*found_inputs} | (taken - {*model.params}) & {*found_outputs})
+    if joined:
+        raise OptionError(f"rename: {joined[0]!r} is the name of another already")
     _refuse_joined(model, found_inputs, found_outputs)
+    extra = _facts(_renamed_keys(model.meta.extra, TRAINING_NODES, nodes), inputs, outputs)
     meta = replace(
         model.meta,
         inputs=found_inputs,
         outputs=found_outputs,
-        extra=_facts(model.meta.extra, inputs, outputs),
+        extra=extra,
         states={outputs.get(x, x): inputs.get(y, y) for x, y in model.meta.states.items()},
     )
-    if not inputs:
+    if not inputs and not weights and not nodes:
         return replace(model, meta=meta)
-    main, memo = model.main, dict[Var, Expr]()
+    main, memo = _rename_nodes(model.main, nodes), dict[Var, Expr]()
     for param in main.params:
-        if param.name_hint in inputs and param.name_hint not in model.params:
-            memo[param] = Var(inputs[param.name_hint], param.type, param.span)
+        named = weights if param.name_hint in model.params else inputs
+        if param.name_hint in named:
+            memo[param] = Var(named[param.name_hint], param.type, param.span)
     params = [new if isinstance(new := memo.get(p, p), Var) else p for p in main.params]
     body = substitute(main.body, memo)
-    return _with_main(model, main.evolve(params=params, body=body)).evolve(meta=meta)
+    new_main = main.evolve(params=params, body=body)
+    functions = {v: new_main if f is model.main else f for v, f in model.mod.functions.items()}
+    mod = InferType()(model.mod.with_functions(functions))
+    stored = dict(zip(found_weights, model.params.values(), strict=True))
+    return model.evolve(mod=mod, params=stored, meta=meta)
 
 
-def _rename_weights(model: RelayModel, names: Mapping[str, str]) -> RelayModel:
-    found = _apply_names("rename_weights", [*model.params], names, {*model.meta.inputs})
-    if not names:
-        return model
-    memo: dict[Expr, Expr] = {
-        param: Var(names[param.name_hint], param.type, param.span)
-        for param in model.main.params
-        if param.name_hint in names and param.name_hint in model.params
-    }
-    params = dict(zip(found, model.params.values(), strict=True))
-    main = rewrite_function(model.main, lambda _node, new: new, memo)
-    return _with_main(model, main).evolve(params=params)
+def all_names(model: RelayModel) -> Sequence[set[str]]:
+    """Return the names of inputs, of outputs, of weights and of nodes of the source."""
+    spans = {node.span for node in all_nodes(model.main.body) if not isinstance(node, Var)}
+    nodes = {str(span.source_name) for span in spans if span is not None and span.source_name}
+    return [{*model.meta.inputs}, {*model.meta.outputs}, {*model.params}, nodes]
 
 
-def _rename_nodes(model: RelayModel, names: Mapping[str, str]) -> RelayModel:
-    known = list(dict.fromkeys(node_names(model.main)))
-    _apply_names("rename_nodes", known, names, set())
-    if not names:
-        return model
-
+def _rename_nodes(main: Function, names: Mapping[str, str]) -> Function:
     def name(_node: Expr, new: Expr) -> Expr:
-        if new.span is None or new.span.source_name not in names:
+        if isinstance(new, Var) or new.span is None or new.span.source_name not in names:
             return new
         named = copy.copy(new)
         named.span = Span(names[new.span.source_name])
         return named
 
-    def name_below(function: Function) -> Function:
-        return rewrite_function(function, name)
-
-    main = name_below(map_bodies(model.main, name_below))
-    extra = _renamed_keys(model.meta.extra, TRAINING_NODES, names)
-    return _with_main(model, main).evolve(meta=replace(model.meta, extra=extra))
+    return rewrite_function(map_bodies(main, lambda body: rewrite_function(body, name)), name)
 
 
-def node_names(main: Function) -> Iterable[str]:
-    spans = (node.span for node in all_nodes(main.body) if not isinstance(node, Var))
-    return (span.source_name for span in spans if span is not None and span.source_name)
+def set_metadata(
+    model: RelayModel, entries: Mapping[str, str] = {}, description: str | None = None
+) -> RelayModel:
+    """Return the model with other metadata, an empty text for none, and another description.
+
+    Raises:
+        OptionError: An entry that is to go is not there.
+    """
+    known = model.meta.metadata
+    for name in [name for name, text in entries.items() if not text and name not in known]:
+        listed = ", ".join(known) or "none"
+        raise OptionError(f"metadata: {name!r} is none of: {listed}.{near_names(name, known)}")
+    extra = {**model.meta.extra, **{METADATA + name: text for name, text in entries.items()}}
+    extra = {name: text for name, text in extra.items() if text or not name.startswith(METADATA)}
+    told = model.meta.description if description is None else description
+    return replace(model, meta=replace(model.meta, extra=extra, description=told))
 
 
 def _renamed_keys(extra: Mapping[str, str], fact: str, names: Mapping[str, str]) -> dict[str, str]:
     """Return facts of which one is JSON by name; what a file says otherwise stays as it is."""
     try:
         told = parse_json(extra.get(fact, ""))
-    except ValueError:
+        known = {names.get(key, key): value for key, value in told.items()}
+    except (AttributeError, ValueError):
         return {**extra}
-    if not isinstance(told, dict):
-        return {**extra}
-    return {**extra, fact: json.dumps({names.get(key, key): each for key, each in told.items()})}
-
-
-def _with_main(model: RelayModel, main: Function) -> RelayModel:
-    functions = {v: main if f is model.main else f for v, f in model.mod.functions.items()}
-    return model.evolve(mod=InferType()(model.mod.with_functions(functions)))
+    return {**extra, fact: json.dumps(known)}
 
 
 def _apply_names(
