@@ -13,7 +13,8 @@ import click
 
 from serde.command.commands.convert import OTHER_OPTIONS, command as convert
 from serde.command.flag import Flag
-from serde.command.parameters import FormatCommand, source_and_target
+from serde.command.parameters import FormatCommand
+from serde.command.serving import SERVING_THEME
 from serde.conversion.prepare import Edit, parse_names
 from serde.errors import OptionError
 from serde.relay import transform
@@ -24,22 +25,25 @@ __all__ = ["command"]
 _ORDER = "serde.edits"
 """What in a context's ``meta`` tells the flags in their order on the command line."""
 _EDITS = (
-    ("rename", "OLD=NEW,...", "Another name for an input, output, weight or node."),
-    ("normalize", "NAME:mean=M,std=S,...", "Put (x * scale - mean) / std at an input: scale=1/255, "
-     "layout=NHWC (HWC, NCHW, CHW), dtype=uint8 and channels=BGR tell what is given."),
-    ("insert-cast", "NAME:DTYPE", "Another dtype for an input or output."),
-    ("nms", "BOXES[,SCORES][:...]", "End in non-maximum suppression: max=100,iou=0.5,score=0.25; "
-     "layout=NBC (or NCB) of scores, format=corners (or center) of boxes."),
-    ("merge", "MODEL[:OUT=IN,...]", "Give outputs to another model, by name if none are told."),
-    ("replace", "PATTERN=WITH", "Put one function's body wherever another's is: files of Relay's "
-     "text, or fn (%x) {...}."),
-    ("set-metadata", "KEY=VALUE", "A further fact about the model; KEY= takes one away."),
+    ("rename", "OLD=NEW,...", "Inputs, outputs, weights and nodes."),
+    ("normalize", "NAME:mean=M,std=S,...", "Take images: scale, layout, dtype, channels."),
+    ("insert-cast", "NAME:DTYPE", "Give an end another dtype."),
+    ("nms", "BOXES[,SCORES][:...]", "Suppress boxes: max, iou, score, layout, format."),
+    ("merge", "MODEL[:OUT=IN,...]", "Give outputs to another model's inputs."),
+    (
+        "replace",
+        "PATTERN=WITH",
+        "One subgraph by another: Relay's text as fn (%x) {...}, or files.",
+    ),
+    ("set-metadata", "KEY=VALUE", "A further fact; KEY= takes one away."),
     ("description", "TEXT", "What the model is, for people."),
-)  # fmt: skip
+)
 _FLAGS = {
     f"--{name}": Flag([f"--{name}"], multiple=True, metavar=metavar, help=text)
     for name, metavar, text in _EDITS
 }
+# Without the flags for servers, and without --help-all, which the class adds.
+_CONVERTS = [each for each in convert.params[:-1] if getattr(each, "theme", "") != SERVING_THEME]
 
 
 class _EditCommand(FormatCommand):
@@ -112,22 +116,22 @@ def _with_keywords(flag: str, text: str, function: partial[RelayModel]) -> Edit:
 
 @click.pass_context
 def _edit(ctx: click.Context, /, **options: Any) -> None:
-    """Change a model and write it, in its own format if the target's name tells no other.
+    """Change a model and write it, in its own format or another.
 
-    What --inputs and --outputs name is cut out first; then come the edits in the order in which
-    they stand here, then --rename-input, --rename-output and what convert does.
+    Edits are made in the order in which they stand, after --inputs and --outputs have cut out a
+    part, and before --rename-input, --rename-output and what convert does.
     """
     from serde.bridge.formats import source_bridge, target_bridge
 
-    source, target = source_and_target(options["paths"])
     texts = {flag: iter(options.pop(str(each.name))) for flag, each in _FLAGS.items()}
     edits = [_parse(flag, next(texts[flag])) for flag in ctx.meta[_ORDER]]
-    try:
-        target_bridge(target, options["target_format"])
-    except OptionError:
-        if options["target_format"] is not None:
-            raise
-        options["target_format"] = source_bridge(source, options["source_format"]).name
+    paths = options["paths"]
+    if options["target_format"] is None and len(paths) > 1:
+        try:
+            target_bridge(paths[-1])
+        except OptionError:
+            reader = source_bridge(paths[0], options["source_format"])
+            options["target_format"] = reader.name
     ctx.meta[OTHER_OPTIONS] = {"edits": edits}
     ctx.invoke(convert, **options)
 
@@ -136,12 +140,12 @@ command = _EditCommand(
     "edit",
     callback=_edit,
     help=_edit.__doc__,
-    params=[convert.params[0], *_FLAGS.values(), *convert.params[1:-1]],
+    params=[_CONVERTS[0], *_FLAGS.values(), *_CONVERTS[1:]],
     reads=True,
     writes=True,
     examples=[
         "serde edit net.onnx net-u8.onnx --normalize data:scale=1/255,layout=NHWC,dtype=uint8",
         "serde edit yolo.onnx detector.onnx --nms output0:layout=NCB,format=center --check",
-        "serde edit body.onnx net.onnx --merge head.onnx:features=x --rename prob=scores",
+        "serde edit body.onnx net.onnx --merge head.onnx:features=x",
     ],
 )
