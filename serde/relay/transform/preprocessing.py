@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -46,10 +46,10 @@ def normalize_input(
     mean: float | Sequence[float] = 0.0,
     std: float | Sequence[float] = 1.0,
     scale: float = 1.0,
-    layout: Literal["CHW", "HWC", "NCHW", "NHWC"] | None = None,
-    model_layout: Literal["CHW", "HWC", "NCHW", "NHWC"] | None = None,
+    layout: str | None = None,
+    model_layout: str | None = None,
     dtype: str | None = None,
-    channels: Literal["BGR"] | None = None,
+    channels: str | None = None,
 ) -> RelayModel:
     """Return the model with ``(x * scale - mean) / std`` of an image before its first operator.
 
@@ -62,8 +62,9 @@ def normalize_input(
         mean: One number, or one for each channel in the model's order.
         std: Likewise.
         scale: What pixels are multiplied by first.
-        layout: Axes of the new input; the model's if left out. Without N there is one image.
-        model_layout: Axes that the model takes; told by 1, 3 or 4 channels if left out.
+        layout: Axes of the new input, such as HWC, where there is one image without N; the model's
+            if left out.
+        model_layout: Axes of the model's input; told by 1, 3 or 4 channels if left out.
         dtype: dtype of the new input; the model's if left out.
         channels: BGR if the new input has its channels in the reverse of the model's order.
 
@@ -81,8 +82,8 @@ def normalize_input(
     if not isinstance(type_, TensorType) or name in model.meta.states.values():
         raise OptionError(f"{name!r}: expected a tensor that is no state, found {type_!r}")
     numbers = [np.array(each, "float64").reshape(-1) for each in (scale, mean, std)]
-    axes: str = model_layout or _find_axes(type_)
-    outer: str = layout or axes
+    axes = model_layout or _find_axes(type_)
+    outer = layout or axes
     sizes = dict(zip(axes, type_.shape, strict=False))
     fits = all(len(each) in (1, sizes.get("C")) for each in numbers) and (numbers[2] != 0).all()
     if axes or layout or channels:
