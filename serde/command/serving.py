@@ -13,11 +13,10 @@ from serde.command.parameters import themed
 if TYPE_CHECKING:
     from serde.core.report import Report
 
-__all__ = ["SERVING_THEME", "asks_for_server", "serving_flags", "write_served"]
+__all__ = ["asks_for_server", "serving_flags", "write_served"]
 
-SERVING_THEME = "An inference server"
 serving_flags = themed(
-    SERVING_THEME,
+    "An inference server",
     click.option(
         "--triton", type=click.Path(file_okay=False, path_type=Path), metavar="REPOSITORY",
         help="Write the model into a repository of Triton's, instead of a target.",

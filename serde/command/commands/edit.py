@@ -7,18 +7,18 @@ import re
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from serde.command.commands.convert import OTHER_OPTIONS, command as convert
 from serde.command.flag import Flag
 from serde.command.parameters import FormatCommand
-from serde.command.serving import SERVING_THEME
-from serde.conversion.prepare import Edit, parse_names
 from serde.errors import OptionError
-from serde.relay import transform
-from serde.relay.ir import RelayModel, tensor_type
+
+if TYPE_CHECKING:
+    from serde.conversion.prepare import Edit
+    from serde.relay.ir import RelayModel
 
 __all__ = ["command"]
 
@@ -42,8 +42,6 @@ _FLAGS = {
     f"--{name}": Flag([f"--{name}"], multiple=True, metavar=metavar, help=text)
     for name, metavar, text in _EDITS
 }
-# Without the flags for servers, and without --help-all, which the class adds.
-_CONVERTS = [each for each in convert.params[:-1] if getattr(each, "theme", "") != SERVING_THEME]
 
 
 class _EditCommand(FormatCommand):
@@ -56,6 +54,9 @@ class _EditCommand(FormatCommand):
 
 def _parse(flag: str, text: str) -> Edit:
     """Return the edit that a flag tells."""
+    from serde.conversion.prepare import parse_names
+    from serde.relay import transform
+
     # What is edited may have colons of its own: ``data:0:mean=0.5``.
     found = re.fullmatch(r"(.+?):([^:=]+=.*)", text, re.DOTALL)
     head, tail = found.groups() if found is not None else (text, "")
@@ -89,6 +90,9 @@ def _parse(flag: str, text: str) -> Edit:
 def _merge(path: str, tail: str, model: RelayModel) -> RelayModel:
     """Return a model and what follows it; files of MXNet do not say the shapes of inputs."""
     from serde.api import to_relay
+    from serde.conversion.prepare import parse_names
+    from serde.relay import transform
+    from serde.relay.ir import tensor_type
 
     pairs = parse_names("--merge")(tail.split(",") if tail else ())
     inputs = {name: output for output, name in pairs.items()}
@@ -140,7 +144,7 @@ command = _EditCommand(
     "edit",
     callback=_edit,
     help=_edit.__doc__,
-    params=[_CONVERTS[0], *_FLAGS.values(), *_CONVERTS[1:]],
+    params=[convert.params[0], *_FLAGS.values(), *convert.params[1:-1]],
     reads=True,
     writes=True,
     examples=[

@@ -8,7 +8,7 @@ from typing import Final, Literal
 import numpy as np
 
 from serde.errors import OptionError
-from serde.relay.ir import Expr, RelayModel, TupleGetItem, as_dtype, call, const, tensor_type
+from serde.relay.ir import RelayModel, TupleGetItem, as_dtype, call, const, tensor_type
 from serde.relay.lowering.lengths import sliced
 from serde.relay.transform.cutting import find_values
 from serde.relay.transform.preprocessing import named_results, with_ends
@@ -49,31 +49,34 @@ def suppress_boxes(
 
     Raises:
         OptionError: A name is unknown or taken, or a number or type does not fit.
-        TypeInferenceError: Boxes and scores do not go together.
+        TypeInferenceError: Boxes and scores are no such tensors.
     """
     words = layout in ("NBC", "NCB") and format in ("corners", "center")
-    if not words or max < 1 or max != int(max) or not 0 <= iou <= 1 or not np.isfinite(score):
+    if not words or max != int(max) or not 0 <= iou <= 1 or not np.isfinite(score):
         told = f"max {max}, iou {iou}, score {score}, layout {layout}, format {format}"
         raise OptionError(f"nms: {told}: expected a count, an overlap, a score, NBC, corners")
     names = [boxes] if scores is None else [boxes, scores]
     model, found = find_values(model, "nms", names)
-    shape = tensor_type(found[-1]).shape
+    if any(tensor_type(each).rank != 3 for each in found):
+        raise OptionError(f"nms: expected three axes, found {[each.type for each in found]}")
     marks = as_dtype(found[-1], "float32")
-    if len(shape) == 3 and layout == "NCB":
-        marks, shape = call("transpose", marks, axes=(0, 2, 1)), (shape[0], shape[2], shape[1])
-    classes = shape[2] if len(shape) == 3 else None
-    if type(classes) is not int or classes < (5 if scores is None else 1):
-        told = f"expected {layout} with a number of classes"
-        raise OptionError(f"{names[-1]!r}: {told}, found {found[-1].type!r}")
-    corners = sliced(marks, 2, 0, 4) if scores is None else _rows_of_boxes(boxes, found[0])
+    marks = call("transpose", marks, axes=(0, 2, 1)) if layout == "NCB" else marks
+    corners = as_dtype(found[0], "float32") if scores is not None else sliced(marks, 2, 0, 4)
+    if tensor_type(corners).shape[-1] != 4:
+        corners = call("transpose", corners, axes=(0, 2, 1))
+    if format == "center":
+        center, half = sliced(corners, 2, 0, 2), sliced(corners, 2, 2, 4)
+        half = call("multiply", half, const(0.5, "float32"))
+        ends = [call("subtract", center, half), call("add", center, half)]
+        corners = call("concatenate", ends, axis=2)
     least = np.nextafter(np.float32(score), np.float32(np.inf))
     suppressed = call(
         "vision.regular_non_max_suppression",
-        _corners(corners) if format == "center" else corners,
-        sliced(marks, 2, 4) if scores is None else marks,
+        corners,
+        marks if scores is not None else sliced(marks, 2, 4),
         max_detections_per_class=int(max),
         max_detections=int(max),
-        num_classes=classes - 4 if scores is None else classes,
+        num_classes=tensor_type(marks).shape[-1] - (0 if scores is not None else 4),
         iou_threshold=iou,
         score_threshold=float(least if score < 0 else np.maximum(least, np.finfo("float32").tiny)),
     )
@@ -87,18 +90,3 @@ def suppress_boxes(
     states = {name: state for name, state in model.meta.states.items() if name in dict(kept)}
     meta = replace(model.meta, labels=(), states=states)
     return with_ends(model.evolve(meta=meta), model.main.params, [*kept, *made])
-
-
-def _rows_of_boxes(name: str, boxes: Expr) -> Expr:
-    shape = tensor_type(boxes).shape
-    if len(shape) != 3 or 4 not in shape[1:]:
-        raise OptionError(f"{name!r}: expected boxes of four numbers, found {boxes.type!r}")
-    rows = boxes if shape[2] == 4 else call("transpose", boxes, axes=(0, 2, 1))
-    return as_dtype(rows, "float32")
-
-
-def _corners(boxes: Expr) -> Expr:
-    center, half = sliced(boxes, 2, 0, 2), sliced(boxes, 2, 2, 4)
-    half = call("multiply", half, const(0.5, "float32"))
-    ends = [call("subtract", center, half), call("add", center, half)]
-    return call("concatenate", ends, axis=2)

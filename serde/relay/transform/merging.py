@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from serde.errors import OptionError, Unsupported
-from serde.relay.ir import RelayModel, TensorType, UniqueNames, tensor_type
+from serde.relay.ir import RelayModel, UniqueNames, tensor_type
 from serde.relay.transform.cutting import find_values
 from serde.relay.transform.inline_calls import InlineCalls, ToGraphNormalForm
 from serde.relay.transform.input_types import with_input_types
@@ -43,7 +43,13 @@ def merge_models(
         raise OptionError(f"merge: no {', '.join({*names} - {*known}) or 'equal names'} ({listed})")
     model, values = find_values(model, "merge", [*names.values()])
     fed = dict(zip(names, values, strict=True))
-    other = _typed(other, {name: tensor_type(value) for name, value in fed.items()})
+    types = {name: tensor_type(value) for name, value in fed.items()}
+    mod = RemoveUnusedFunctions()(ToGraphNormalForm()(InlineCalls()(other.mod)))
+    if len(mod.functions) > 1 or mod.type_definitions:
+        raise Unsupported("the second model has functions that call themselves, or data types")
+    shapes = {name: type_.shape for name, type_ in types.items()}
+    dtypes = {name: type_.dtype for name, type_ in types.items()}
+    other = other.evolve(mod=with_input_types(mod, {*other.params}, shapes, dtypes))
     kept = [(name, value) for name, value in named_results(model) if name not in names.values()]
     gone = {*names.values()} - {each.name_hint for each in model.main.params}
     taken, own = (set[str]().union(*all_names(each)) for each in (model, other))
@@ -57,19 +63,6 @@ def merge_models(
         extra={**other.meta.extra, **model.meta.extra},
         states={**other.meta.states, **model.meta.states},
     )
-    return with_ends(
-        model.evolve(meta=meta, params={**model.params, **other.params}),
-        [*model.main.params, *(each for each in other.main.params if each not in memo)],
-        [*kept, *named_results(other)],
-        memo,
-    )
-
-
-def _typed(other: RelayModel, types: Mapping[str, TensorType]) -> RelayModel:
-    """Return the second model for inputs of the types that it is given."""
-    mod = RemoveUnusedFunctions()(ToGraphNormalForm()(InlineCalls()(other.mod)))
-    if len(mod.functions) > 1 or mod.type_definitions:
-        raise Unsupported("the second model has functions that call themselves, or data types")
-    shapes = {name: type_.shape for name, type_ in types.items()}
-    dtypes = {name: type_.dtype for name, type_ in types.items()}
-    return other.evolve(mod=with_input_types(mod, {*other.params}, shapes, dtypes))
+    params = [*model.main.params, *(each for each in other.main.params if each not in memo)]
+    model = model.evolve(meta=meta, params={**model.params, **other.params})
+    return with_ends(model, params, [*kept, *named_results(other)], memo)

@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 
 from serde.core.texts import near_names
-from serde.core.weights import dtype_name
 from serde.errors import OptionError
 from serde.relay.ir import Array, Expr, RelayModel, TensorType, Tuple, Var, as_dtype, call, const
 from serde.relay.ir.bodies import substitute
@@ -20,8 +19,8 @@ from serde.relay.transform.result_flattening import flatten_results
 
 __all__ = ["insert_cast", "named_results", "normalize_input", "with_ends"]
 
-_CHANNELS: Final = (1, 3, 4)
-"""How many channels an image has, where that tells which axis they are."""
+_LAYOUTS: Final = {3: ("CHW", "HWC"), 4: ("NCHW", "NHWC")}
+"""Axes of images by their number, of which 1, 3 or 4 channels tell."""
 
 
 def insert_cast(model: RelayModel, name: str, dtype: str) -> RelayModel:
@@ -34,8 +33,10 @@ def insert_cast(model: RelayModel, name: str, dtype: str) -> RelayModel:
         return normalize_input(model, name, dtype=dtype)
     if name in model.meta.inputs or name in model.meta.states:
         raise OptionError(f"insert_cast: {name!r} is an input and an output, or becomes a state")
-    to, results = _dtype(dtype), named_results(model)
-    results = [(each, as_dtype(value, to) if each == name else value) for each, value in results]
+    results = [
+        (each, as_dtype(value, dtype) if each == name else value)
+        for each, value in named_results(model)
+    ]
     return with_ends(model, model.main.params, results)
 
 
@@ -73,16 +74,16 @@ def normalize_input(
     """
     param = next((each for each in model.inputs() if each.name_hint == name), None)
     if param is None:
-        known = [*model.meta.inputs, *model.meta.outputs]
-        listed = ", ".join(model.meta.inputs)
-        raise OptionError(
-            f"{name!r} is none of the inputs {listed}.{near_names(name, {*known} - {name})}"
-        )
+        near = near_names(name, {*model.meta.inputs, *model.meta.outputs} - {name})
+        raise OptionError(f"{name!r} is none of the inputs {', '.join(model.meta.inputs)}.{near}")
     type_ = param.type
     if not isinstance(type_, TensorType) or name in model.meta.states.values():
         raise OptionError(f"{name!r}: expected a tensor that is no state, found {type_!r}")
     numbers = [np.array(each, "float64").reshape(-1) for each in (scale, mean, std)]
-    axes = model_layout or _find_axes(type_)
+    usual = [
+        each for each in _LAYOUTS.get(type_.rank, ()) if type_.shape[each.index("C")] in (1, 3, 4)
+    ]
+    axes = model_layout or (usual[0] if len(usual) == 1 else "")
     outer = layout or axes
     sizes = dict(zip(axes, type_.shape, strict=False))
     fits = all(len(each) in (1, sizes.get("C")) for each in numbers) and (numbers[2] != 0).all()
@@ -97,7 +98,10 @@ def normalize_input(
         found = f"{type_!r} in {axes}" if axes else f"{type_!r}, whose model_layout is not told"
         raise OptionError(f"{name!r}: {told} do not fit {found}")
     shape = [sizes[each] for each in outer] if outer else type_.shape
-    new = Var(name, TensorType(shape, _dtype(dtype or type_.dtype)), param.span)
+    try:
+        new = Var(name, TensorType(shape, dtype or type_.dtype), param.span)
+    except TypeError:
+        raise OptionError(f"{name!r}: expected a dtype such as uint8, found {dtype!r}") from None
     wide = "float32" if type_.dtype == "float16" and computes else type_.dtype
     x = _normalize(as_dtype(new, wide), axes, outer, channels is not None, numbers)
     gone = [f"{name}.{fact}" for fact in ("color_space", "scale", "bias", "range")]
@@ -120,20 +124,6 @@ def _normalize(x: Expr, axes: str, outer: str, swap: bool, numbers: Sequence[Arr
             value = each.reshape(along) if len(each) > 1 else each[0]
             x = call(operator, x, const(value, tensor_type(x).dtype))
     return x
-
-
-def _find_axes(type_: TensorType) -> str:
-    """Return the axes of an image by the one that counts channels; none where that is open."""
-    usual = {3: ("CHW", "HWC"), 4: ("NCHW", "NHWC")}.get(type_.rank, ())
-    found = [each for each in usual if type_.shape[each.index("C")] in _CHANNELS]
-    return found[0] if len(found) == 1 else ""
-
-
-def _dtype(name: str) -> str:
-    try:
-        return dtype_name(name)
-    except TypeError:
-        raise OptionError(f"expected a dtype such as uint8, found {name!r}") from None
 
 
 def named_results(model: RelayModel) -> list[tuple[str, Expr]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from serde.errors import OptionError
-from serde.relay.ir import Call, Expr, Function, IRModule, OpDef, RelayModel, post_order, set_type
+from serde.relay.ir import Call, Expr, Function, IRModule, RelayModel, Var, post_order, set_type
+from serde.relay.ir.registry import called_name
 from serde.relay.ir.visit import rewrite
 from serde.relay.text.parser import parse_expr
 from serde.relay.transform.compose import Compose, Match, Pattern
@@ -39,42 +40,40 @@ def replace_pattern(
     source, wanted = (parse_expr(each) if isinstance(each, str) else each for each in given)
     if not isinstance(source, Function) or not isinstance(wanted, Function):
         raise OptionError("replace: expected functions such as fn (%x) { nn.relu(%x) }")
-    known = {getattr(each, "name_hint", "") for each in post_order(source.body)}
-    unknown = [each.name_hint for each in wanted.params if each.name_hint not in known]
+    known = {each.name_hint for each in post_order(source.body) if isinstance(each, Var)}
+    unknown = {each.name_hint for each in wanted.params} - known
     if unknown or not isinstance(source.body, Call):
-        told = f"the pattern has no %{unknown[0]}" if unknown else "a pattern must end in a call"
-        raise OptionError(f"replace: {told}")
+        what = f"has %{', %'.join(unknown)}" if unknown else "ends in a call"
+        raise OptionError(f"replace: expected a pattern that {what}")
     mod = _replaced(model.mod, source.body, lambda match: _build(wanted, match))
     if mod is not None:
         return model.evolve(mod=mod)
-    for part in post_order(source.body):
-        if isinstance(part, Call) and not _replaced(model.mod, part, lambda match: match.root):
-            name = part.op.name if isinstance(part.op, OpDef) else "a call"
-            raise OptionError(f"replace: nothing matches {name} with its operands and attributes")
-    raise OptionError("replace: the pattern overlaps with itself wherever it matches")
+    parts = [each for each in post_order(source.body) if isinstance(each, Call)]
+    lacking = next(
+        each for each in parts if _replaced(model.mod, each, lambda _match: None) is None
+    )
+    told = "with these operands, used nowhere else, and attributes"
+    raise OptionError(f"replace: nothing is {called_name(lacking)} {told}")
 
 
-def _replaced(mod: IRModule, template: Call, build: Callable[[Match], Expr]) -> IRModule | None:
+def _replaced(
+    mod: IRModule, template: Call, build: Callable[[Match], Expr | None]
+) -> IRModule | None:
     """Return a module with other expressions for matches; None where there are none."""
     found: list[Match] = []
 
     def check(match: Match) -> Expr | None:
-        if not _has_same_attributes(match.nodes):
-            return None
-        found.append(match)
-        return build(match)
+        same = all(
+            value == node.attrs[name] or (value is None and name in _TOLD_BY_WEIGHTS)
+            for key, node in match.nodes.items()
+            if isinstance(key, Call) and isinstance(node, Call)
+            for name, value in key.attrs.items()
+        )
+        found.extend([match] * same)
+        return build(match) if same else None
 
     mod = Compose((Pattern("replace", template, check),))(mod)
     return mod if found else None
-
-
-def _has_same_attributes(nodes: Mapping[Expr, Expr]) -> bool:
-    return all(
-        value == node.attrs[name] or (value is None and name in _TOLD_BY_WEIGHTS)
-        for template, node in nodes.items()
-        if isinstance(template, Call) and isinstance(node, Call)
-        for name, value in template.attrs.items()
-    )
 
 
 def _build(wanted: Function, match: Match) -> Expr:
@@ -86,8 +85,7 @@ def _build(wanted: Function, match: Match) -> Expr:
     memo: dict[Expr, Expr] = {param: match.bound[param.name_hint] for param in wanted.params}
     result = rewrite(wanted.body, infer, memo)
     if result.type != match.root.type:
-        where = "" if match.root.span is None else f"{match.root.span.source_name}: "
-        raise OptionError(f"replace: {where}expected {match.root.type!r}, found {result.type!r}")
+        raise OptionError(f"replace: expected {match.root.type!r}, found {result.type!r}")
     if isinstance(result, Call) and result.span is None:
         result.span = match.root.span
     return result
