@@ -360,6 +360,12 @@ def test_metadata_and_description() -> None:
     assert "a" not in {each.key for each in onnx.load("f.onnx").metadata_props}
 
 
+def test_a_text_may_look_like_a_flag() -> None:
+    assert edit("net.onnx", "e.onnx", "--description", "--merge=it", "--rename", "data=x") == 0
+    made = onnx.load("e.onnx")
+    assert (made.doc_string, made.graph.input[0].name) == ("--merge=it", "x")
+
+
 FAULTS = {
     "--rename dta=x": "no input, output, weight or node is called 'dta'. Did you mean data?",
     "--rename data=w": "'w' is the name of a weight already",

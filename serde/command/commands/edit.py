@@ -30,11 +30,7 @@ _EDITS = (
     ("insert-cast", "NAME:DTYPE", "Give an end another dtype."),
     ("nms", "BOXES[,SCORES][:...]", "Suppress boxes: max, iou, score, layout, format."),
     ("merge", "MODEL[:OUT=IN,...]", "Give outputs to another model's inputs."),
-    (
-        "replace",
-        "PATTERN=WITH",
-        "One subgraph by another: Relay's text as fn (%x) {...}, or files.",
-    ),
+    ("replace", "PATTERN=WITH", "One subgraph by another: fn (%x) {...}, or files of these."),
     ("set-metadata", "KEY=VALUE", "A further fact; KEY= takes one away."),
     ("description", "TEXT", "What the model is, for people."),
 )
@@ -128,7 +124,8 @@ def _edit(ctx: click.Context, /, **options: Any) -> None:
     from serde.bridge.formats import source_bridge, target_bridge
 
     texts = {flag: iter(options.pop(str(each.name))) for flag, each in _FLAGS.items()}
-    edits = [_parse(flag, next(texts[flag])) for flag in ctx.meta[_ORDER]]
+    told = [(flag, next(texts[flag], None)) for flag in ctx.meta[_ORDER]]
+    edits = [_parse(flag, text) for flag, text in told if text is not None]
     paths = options["paths"]
     if options["target_format"] is None and len(paths) > 1:
         try:
