@@ -375,6 +375,8 @@ FAULTS = {
     "--normalize prob:mean=1": "none of the inputs data.",
     "--normalize data:maen=1": "unknown, or given twice: maen",
     "--normalize data:mean=x": "Invalid literal",
+    "--normalize data:mean==1": "Invalid literal",
+    "--normalize data:mean=1,,std=2": "Invalid literal",
     "--normalize data:mean=1,2": "do not fit",
     "--normalize data:std=0": "do not fit",
     "--normalize data:layout=HCX": "do not fit",
@@ -386,6 +388,7 @@ FAULTS = {
     "--insert-cast prob:flot": "cast: attribute dtype: expected",
     "--nms prob": "expected",
     "--nms prb,data": "no value or node is called 'prb'; near it: prob",
+    "--nms prob,data,w": "no value or node is called 'data,w'",
     "--nms prob:iou=2": "expected a count, an overlap",
     "--nms prob:layout=NCX": "expected a count, an overlap",
     "--merge first.onnx": "no equal names",
@@ -421,7 +424,7 @@ def test_faults_are_one_line_and_nothing_is_written(
 def test_the_source_is_not_its_own_target() -> None:
     before = Path("net.onnx").read_bytes()
     assert edit("net.onnx", "net.onnx", "--rename", "data=x") == 2
-    assert edit("net.onnx", "second.onnx", "--merge", "second.onnx:prob=y") == 2
+    assert edit("first.onnx", "second.onnx", "--merge", "second.onnx:z=y") == 2
     assert Path("net.onnx").read_bytes() == before
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -56,7 +57,6 @@ def _parse(flag: str, text: str) -> Edit:
     # What is edited may have colons of its own: ``data:0:mean=0.5``.
     found = re.fullmatch(r"(.+?):([^:=]+=.*)", text, re.DOTALL)
     head, tail = found.groups() if found is not None else (text, "")
-    left, _, right = text.partition("=")
     match flag:
         case "--rename":
             return partial(transform.rename, names=parse_names(flag)(text.split(",")))
@@ -66,32 +66,34 @@ def _parse(flag: str, text: str) -> Edit:
             name, _, dtype = text.rpartition(":")
             return partial(transform.insert_cast, name=name, dtype=dtype)
         case "--nms":
-            names = dict(zip(("boxes", "scores"), head.split(","), strict=False))
+            names = dict(zip(("boxes", "scores"), head.split(",", 1), strict=False))
             return _with_keywords(flag, tail, partial(transform.suppress_boxes, **names))
         case "--merge":
-            return partial(_merge, head, tail)
+            pairs = parse_names(flag)(tail.split(",") if tail else ())
+            return partial(_merge, head, {name: output for output, name in pairs.items()})
         case "--replace":
             texts = re.split(r"(?<=\})\s*=|=(?=\s*fn\b)|^([^={]+)=", text, maxsplit=1)
             parts = [each.strip() for each in texts if each]
             if len(parts) != 2:
                 raise OptionError(f"{flag} {text}: expected files or functions, PATTERN=WITH")
-            texts = [each if each[:2] == "fn" else Path(each).read_text("utf-8") for each in parts]
-            return partial(transform.replace_pattern, pattern=texts[0], replacement=texts[1])
+            pattern, wanted = (
+                each if each[:2] == "fn" else Path(each).read_text("utf-8", "replace")
+                for each in parts
+            )
+            return partial(transform.replace_pattern, pattern=pattern, replacement=wanted)
         case "--set-metadata":
-            return partial(transform.set_metadata, entries={left: right})
+            key, _, value = text.partition("=")
+            return partial(transform.set_metadata, entries={key: value})
         case _:
             return partial(transform.set_metadata, description=text)
 
 
-def _merge(path: str, tail: str, model: RelayModel) -> RelayModel:
+def _merge(path: str, inputs: Mapping[str, str], model: RelayModel) -> RelayModel:
     """Return a model and what follows it; files of MXNet do not say the shapes of inputs."""
     from serde.api import to_relay
-    from serde.conversion.prepare import parse_names
     from serde.relay import transform
     from serde.relay.ir import tensor_type
 
-    pairs = parse_names("--merge")(tail.split(",") if tail else ())
-    inputs = {name: output for output, name in pairs.items()}
     values = transform.find_values(model, "merge", [*inputs.values()])[1]
     shapes = {name: tensor_type(value).shape for name, value in zip(inputs, values, strict=True)}
     return transform.merge_models(model, to_relay(path, input_shapes=shapes), inputs or None)
@@ -101,7 +103,8 @@ def _with_keywords(flag: str, text: str, function: partial[RelayModel]) -> Edit:
     """Return a function with the keywords that a text tells; numbers where these are taken."""
     known = inspect.signature(function).parameters
     found: dict[str, Any] = {}
-    for key, value in re.findall(r"([^,=]+)=([^=]*)(?:,|$)", text):
+    for part in re.split(r",(?=[^,=]*=)", text) if text else ():
+        key, _, value = part.partition("=")
         if key not in known or key in {"model", *function.keywords, *found}:
             raise OptionError(f"{flag} {text}: unknown, or given twice: {key}")
         found[key] = value
@@ -125,8 +128,11 @@ def _edit(ctx: click.Context, /, **options: Any) -> None:
 
     texts = {flag: iter(options.pop(str(each.name))) for flag, each in _FLAGS.items()}
     told = [(flag, next(texts[flag], None)) for flag in ctx.meta[_ORDER]]
+    merged = [text for flag, text in told if flag == "--merge" and text is not None]
     edits = [_parse(flag, text) for flag, text in told if text is not None]
     paths = options["paths"]
+    if len(paths) > 1 and any(text.partition(":")[0] == paths[-1] for text in merged):
+        raise click.UsageError(f"--merge {paths[-1]}: is the target, too")
     if options["target_format"] is None and len(paths) > 1:
         try:
             target_bridge(paths[-1])

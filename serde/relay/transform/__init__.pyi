@@ -19,7 +19,13 @@ from serde.relay.transform.cutting import (
     results_of as results_of,
 )
 from serde.relay.transform.decompose import Decompose as Decompose
-from serde.relay.transform.detections import suppress_boxes as suppress_boxes
+from serde.relay.transform.editing import (
+    insert_cast as insert_cast,
+    merge_models as merge_models,
+    normalize_input as normalize_input,
+    replace_pattern as replace_pattern,
+    suppress_boxes as suppress_boxes,
+)
 from serde.relay.transform.evaluate_constants import EvaluateConstants as EvaluateConstants
 from serde.relay.transform.fixed_cache import fix_cache as fix_cache, with_batch as with_batch
 from serde.relay.transform.fold_batch_norm import FoldBatchNorm as FoldBatchNorm
@@ -31,11 +37,6 @@ from serde.relay.transform.inline_calls import (
 )
 from serde.relay.transform.lists_to_sequences import ListsToSequences as ListsToSequences
 from serde.relay.transform.merge_equal_nodes import MergeEqualNodes as MergeEqualNodes
-from serde.relay.transform.merging import merge_models as merge_models
-from serde.relay.transform.preprocessing import (
-    insert_cast as insert_cast,
-    normalize_input as normalize_input,
-)
 from serde.relay.transform.quantized_as_float import QuantizedAsFloat as QuantizedAsFloat
 from serde.relay.transform.quantized_as_linear import QuantizedAsLinear as QuantizedAsLinear
 from serde.relay.transform.raise_box_nms import box_nms_patterns as box_nms_patterns
@@ -48,7 +49,6 @@ from serde.relay.transform.remove_dead_code import (
 )
 from serde.relay.transform.remove_identities import RemoveIdentities as RemoveIdentities
 from serde.relay.transform.renaming import rename as rename, set_metadata as set_metadata
-from serde.relay.transform.replacing import replace_pattern as replace_pattern
 from serde.relay.transform.result_flattening import flatten_results as flatten_results
 from serde.relay.transform.sequences_to_tuples import SequencesToTuples as SequencesToTuples
 from serde.relay.transform.to_float16 import (

@@ -13,7 +13,9 @@ HOMES: Final = {
     "transform.count_loops": "CountLoops",
     "transform.cutting": "cut find_values named_values results_of",
     "transform.decompose": "Decompose",
-    "transform.detections": "suppress_boxes",
+    "transform.editing": (
+        "insert_cast merge_models normalize_input replace_pattern suppress_boxes"
+    ),
     "tvm.passes.decorators": "function_pass module_pass",
     "transform.evaluate_constants": "EvaluateConstants",
     "transform.fixed_cache": "fix_cache with_batch",
@@ -24,8 +26,6 @@ HOMES: Final = {
     "tvm.passes.instrument": "instrument",
     "transform.lists_to_sequences": "ListsToSequences",
     "transform.merge_equal_nodes": "MergeEqualNodes",
-    "transform.merging": "merge_models",
-    "transform.preprocessing": "insert_cast normalize_input",
     "transform.quantized_as_float": "QuantizedAsFloat",
     "transform.quantized_as_linear": "QuantizedAsLinear",
     "transform.raise_box_nms": "box_nms_patterns",
@@ -35,7 +35,6 @@ HOMES: Final = {
     "transform.remove_dead_code": "RemoveDeadCode RemoveUnusedFunctions",
     "transform.remove_identities": "RemoveIdentities",
     "transform.renaming": "rename set_metadata",
-    "transform.replacing": "replace_pattern",
     "transform.result_flattening": "flatten_results",
     "transform.sequences_to_tuples": "SequencesToTuples",
     "transform.to_float16": "ToFloat16 float16_overflows narrow_constant weight_overflows",
