@@ -98,6 +98,7 @@ IMAGES: dict[str, tuple[np.ndarray, np.ndarray]] = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("given", IMAGES)
 def test_an_image_is_normalised(given: str) -> None:
     assert edit("net.onnx", "e.onnx", "--normalize", f"data:{NORMAL},{given}", "--check") == 0
@@ -350,6 +351,40 @@ def test_a_subgraph_is_replaced(name: str, in_files: bool) -> None:
     np.testing.assert_allclose(numbers("e.onnx", data=data)[0], outside, atol=2e-6)
 
 
+SPLIT = """
+<ir_version: 8, opset_import: ["" : 17]>
+agraph (float[N, 4] x) => (float[N, 4] y, int64[2, K] z)
+{
+    a, b = Split <axis = 1> (x)
+    y = Concat <axis = 1> (b, a)
+    z = NonZero (y)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wanted"),
+    [
+        (
+            "fn (%a, %b) { concatenate((%a, %b), axis=1) }",
+            "fn (%a, %b) { let %t = (negative(%a), negative(%b)); "
+            "negative(concatenate((%t.0, %t.1), axis=1)) }",
+        ),
+        (
+            "fn (%x) { let %t = split(%x, indices_or_sections=2, axis=1); (%t) }",
+            "fn (%x) { split(%x, indices_or_sections=[2], axis=1) }",
+        ),
+        ("fn (%x) { serde.nonzero(%x) }", "fn (%x) { serde.nonzero(abs(%x)) }"),
+    ],
+)
+def test_functions_with_tuples_lets_and_unknown_lengths(pattern: str, wanted: str) -> None:
+    onnx.save(onnx.parser.parse_model(SPLIT), "split.onnx")
+    assert edit("split.onnx", "e.onnx", "--replace", f"{pattern}={wanted}", "--check") == 0
+    x = RNG.integers(-1, 2, (3, 4)).astype("float32")
+    for left, right in zip(numbers("e.onnx", x=x), numbers("split.onnx", x=x), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
 def test_metadata_and_description() -> None:
     words = ["--set-metadata", "a=1", "--set-metadata", "b=x=y", "--description", "fishes"]
     assert edit("net.onnx", "e.onnx", *words) == 0
@@ -410,6 +445,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("words", FAULTS)
 def test_faults_are_one_line_and_nothing_is_written(
     words: str, capsys: pytest.CaptureFixture[str]

@@ -10,28 +10,12 @@ import numpy as np
 
 from serde.core.texts import near_names
 from serde.errors import OptionError, Unsupported
-from serde.relay.ir import (
-    Array,
-    Call,
-    Expr,
-    Function,
-    IRModule,
-    RelayModel,
-    TensorType,
-    Tuple,
-    TupleGetItem,
-    UniqueNames,
-    Var,
-    as_dtype,
-    call,
-    called_name,
-    const,
-    post_order,
-    rewrite,
-    set_type,
-    tensor_type,
-)  # fmt: skip
+from serde.relay.ir import Array, IRModule, RelayModel, TensorType, UniqueNames, as_dtype
 from serde.relay.ir.bodies import substitute
+from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var, const, tensor_type
+from serde.relay.ir.registry import call, called_name, set_type
+from serde.relay.ir.types import accepts
+from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.lowering.lengths import sliced
 from serde.relay.text.parser import parse_expr
 from serde.relay.transform.compose import Compose, Match, Pattern
@@ -111,9 +95,7 @@ def normalize_input(
     if not isinstance(type_, TensorType) or name in model.meta.states.values():
         raise OptionError(f"{name!r}: expected a tensor that is no state, found {type_!r}")
     numbers = [np.array(each, "float64").reshape(-1) for each in (scale, mean, std)]
-    usual = [
-        each for each in _LAYOUTS.get(type_.rank, ()) if type_.shape[each.index("C")] in (1, 3, 4)
-    ]
+    usual = [x for x in _LAYOUTS.get(type_.rank, ()) if type_.shape[x.index("C")] in (1, 3, 4)]
     axes = model_layout or (usual[0] if len(usual) == 1 else "")
     outer = layout or axes
     sizes = dict(zip(axes, type_.shape, strict=False))
@@ -304,6 +286,8 @@ def replace_pattern(
     source, wanted = (parse_expr(each) if isinstance(each, str) else each for each in given)
     if not isinstance(source, Function) or not isinstance(wanted, Function):
         raise OptionError("replace: expected functions such as fn (%x) { nn.relu(%x) }")
+    mods = map(ToGraphNormalForm(), map(IRModule.from_expr, (source, wanted)))
+    source, wanted = (each["main"] for each in mods)
     known = {each.name_hint for each in post_order(source.body) if isinstance(each, Var)}
     unknown = {each.name_hint for each in wanted.params} - known
     if unknown or not isinstance(source.body, Call):
@@ -313,9 +297,7 @@ def replace_pattern(
     if mod is not None:
         return model.evolve(mod=mod)
     parts = [each for each in post_order(source.body) if isinstance(each, Call)]
-    lacking = next(
-        each for each in parts if _replaced(model.mod, each, lambda _match: None) is None
-    )
+    lacking = next(each for each in parts if not _replaced(model.mod, each, lambda _match: None))
     told = "with these operands, used nowhere else, and attributes"
     raise OptionError(f"replace: nothing is {called_name(lacking)} {told}")
 
@@ -348,7 +330,7 @@ def _build(wanted: Function, match: Match) -> Expr:
 
     memo: dict[Expr, Expr] = {param: match.bound[param.name_hint] for param in wanted.params}
     result = rewrite(wanted.body, infer, memo)
-    if result.type != match.root.type:
+    if not accepts(match.root.checked_type, result.checked_type):
         raise OptionError(f"replace: expected {match.root.type!r}, found {result.type!r}")
     if isinstance(result, Call) and result.span is None:
         result.span = match.root.span
