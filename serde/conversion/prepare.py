@@ -115,6 +115,8 @@ def cut_out(model: RelayModel, options: CutOptions) -> RelayModel:
             verify(part.mod)
         except RelayError as error:
             raise OptionError(f"edits: {error}") from None
+        if not part.is_whole:
+            raise OptionError("edits: expected a model with a name for each weight and output")
     if options.edits:  # Axes may be others than the source's, whose engine is not asked.
         part = replace(part, meta=replace(part.meta, opened=None))
     return part

@@ -473,13 +473,20 @@ def test_edits_of_python_are_functions(tmp_path: Path) -> None:
     np.testing.assert_array_equal(numbers("e.onnx", x=x, s=s)[0], outside[0])
 
 
-def test_an_edit_of_ones_own_is_checked() -> None:
-    def untyped(model: Any) -> Any:
-        main_ = serde.relay.Function([serde.relay.var("x")], serde.relay.var("y"))
-        return model.evolve(mod=serde.relay.IRModule.from_expr(main_))
+def untyped(model: Any) -> Any:
+    body = serde.relay.Function([serde.relay.var("x")], serde.relay.var("y"))
+    return model.evolve(mod=serde.relay.IRModule.from_expr(body))
 
-    with pytest.raises(OptionError, match="edits"):
-        serde.convert("first.onnx", "e.onnx", edits=[untyped])
+
+def nameless(model: Any) -> Any:
+    return model.evolve(meta=serde.relay.ModelMeta(inputs=("x", "s")))
+
+
+@pytest.mark.parametrize("own", [untyped, nameless])
+def test_an_edit_of_ones_own_is_checked(own: Any) -> None:
+    with pytest.raises(OptionError, match="edits: "):
+        serde.convert("first.onnx", "e.onnx", edits=[own])
+    assert not Path("e.onnx").exists()
 
 
 def test_outputs_of_one_name_stay_apart() -> None:
