@@ -64,6 +64,7 @@ _Converters: TypeAlias = (
 )
 _ResultTypes: TypeAlias = Mapping[str, str | TensorType | Sequence[str | TensorType]]
 _Limits: TypeAlias = Mapping[str, int] | Sequence[str] | Limits
+_Edits: TypeAlias = Sequence[Callable[[RelayModel], RelayModel]]
 _Task: TypeAlias = (
     Literal[
         "text-generation",
@@ -148,6 +149,9 @@ class _Passes(TypedDict, total=False):
     outputs: Sequence[str]
     """Values or nodes of the source that are the outputs of the part to convert; those of the model,
     if left out. name:1 is the second result of a node (default ())."""
+    edits: _Edits
+    """Functions from a :class:RelayModel to another that change the part, in their order, such as
+    those of serde.relay.transform (default ())."""
     rename_inputs: Mapping[str, str]
     """Other names of inputs by their names; options of a target use the new ones (default {})."""
     rename_outputs: Mapping[str, str]

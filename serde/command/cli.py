@@ -28,8 +28,8 @@ from serde.errors import SerdeError, UnsupportedModelError
 __all__ = ["cli", "find_command", "main"]
 
 COMMANDS = (
-    "batch", "bisect", "check", "completion", "convert", "diff", "formats", "inspect", "ops",
-    "partition", "route", "view", "schema",
+    "batch", "bisect", "check", "completion", "convert", "diff", "edit", "formats", "inspect",
+    "ops", "partition", "route", "view", "schema",
 )  # fmt: skip
 """Names of the commands; each is ``command`` in the module of its name."""
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any as AnyValue
 
 from serde.core import Report, dataclass, field, pause_garbage_collection, replace
 from serde.core.lossy import FLOAT16_OVERFLOW, check_allowed
 from serde.core.texts import weights_text
-from serde.errors import OptionError, raise_if_refused
+from serde.errors import OptionError, RelayError, raise_if_refused
 from serde.relay import transform
 from serde.relay.ir import Expr, RefCreate, RefRead, RefWrite, RelayModel, TupleType, all_nodes
+from serde.relay.ir.verify import verify
 from serde.walk.holes import why_without_value
 
-__all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "with_wanted_ends"]
+__all__ = [
+    "CutOptions", "Edit", "PrepareOptions", "cut_out", "parse_names", "prepare", "with_wanted_ends",
+]  # fmt: skip
+
+Edit = Callable[[RelayModel], RelayModel]
+"""What makes another model of one, such as a function of :mod:`serde.relay.transform`."""
 
 
-def _parse_names(flag: str) -> Callable[[Iterable[str]], dict[str, str]]:
+def parse_names(flag: str) -> Callable[[Iterable[str]], dict[str, str]]:
     """Return what makes new names by old ones of values of `flag`, such as ``data=image``."""
 
     def parse(values: Iterable[str]) -> dict[str, str]:
@@ -35,7 +41,7 @@ def _parse_names(flag: str) -> Callable[[Iterable[str]], dict[str, str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class CutOptions:
-    """Which part of a model is wanted, and what its ends are called.
+    """Which part of a model is wanted, what is changed in it, and what its ends are called.
 
     See :func:`serde.relay.transform.cut` and :func:`serde.relay.transform.rename`.
 
@@ -44,6 +50,8 @@ class CutOptions:
             of the model that the outputs depend on, if left out.
         outputs: Values or nodes of the source that are the outputs of the part to convert; those
             of the model, if left out. `name:1` is the second result of a node.
+        edits: Functions from a :class:`RelayModel` to another that change the part, in their
+            order, such as those of `serde.relay.transform`.
         rename_inputs: Other names of inputs by their names; options of a target use the new ones.
         rename_outputs: Other names of outputs by their names, likewise.
         states: Inputs that the next call is given, with the outputs that become them. Core ML,
@@ -55,11 +63,14 @@ class CutOptions:
 
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = field(
+        default=(), metadata={"flag": None, "accepts": Sequence[Callable[[RelayModel], RelayModel]]}
+    )
     rename_inputs: Mapping[str, str] = field(
         default_factory=dict,
         metadata={
             "flag": "--rename-input",
-            "parse": _parse_names("--rename-input"),
+            "parse": parse_names("--rename-input"),
             "metavar": "OLD=NEW",
             "help": "Another name for an input; options of the target use it.",
         },
@@ -68,7 +79,7 @@ class CutOptions:
         default_factory=dict,
         metadata={
             "flag": "--rename-output",
-            "parse": _parse_names("--rename-output"),
+            "parse": parse_names("--rename-output"),
             "metavar": "OLD=NEW",
             "help": "Another name for an output; options of the target use it.",
         },
@@ -77,7 +88,7 @@ class CutOptions:
         default_factory=dict,
         metadata={
             "flag": "--state",
-            "parse": _parse_names("--state"),
+            "parse": parse_names("--state"),
             "metavar": "INPUT=OUTPUT",
             "help": "An input that the next call is given, and the output that becomes it; for "
             "Core ML, from iOS18 on, its states.",
@@ -92,12 +103,23 @@ class CutOptions:
 
 
 def cut_out(model: RelayModel, options: CutOptions) -> RelayModel:
-    """Return the part of a model that is wanted; the model itself if no part is named.
+    """Return the part of a model that is wanted, edited; the model itself if all of it is.
 
     Raises:
-        OptionError: A name is unknown, or the names do not separate a part.
+        OptionError: A name is unknown, the names do not separate a part, or an edit does not fit.
     """
-    return transform.cut(model, options.inputs, options.outputs)
+    part = transform.cut(model, options.inputs, options.outputs)
+    for edit in options.edits:
+        try:
+            part = edit(part)
+            verify(part.mod)
+        except RelayError as error:
+            raise OptionError(f"edits: {error}") from None
+        if not part.is_whole:
+            raise OptionError("edits: expected a model with a name for each weight and output")
+    if options.edits:  # Axes may be others than the source's, whose engine is not asked.
+        part = replace(part, meta=replace(part.meta, opened=None))
+    return part
 
 
 def with_wanted_ends(model: RelayModel, options: CutOptions) -> RelayModel:

@@ -73,6 +73,8 @@ LINES = {
     "diff m.toy m.toy": 0,
     "diff m.toy other.toy": 1,
     "diff m.toy missing.toy": 2,
+    "edit m.toy o.relay --rename data=x": 0,
+    "edit m.toy o.toy --rename dat=x": 2,
     "formats": 0,
     "inspect m.toy": 0,
     "inspect m.toy --relay": 0,

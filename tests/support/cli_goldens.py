@@ -46,6 +46,8 @@ COMMANDS = {
     "diff-equal": "diff m.toy m.toy",
     "diff": "diff m.toy other.toy",
     "diff-as-json": "diff m.toy other.toy --json --no-weights",
+    "edit": "edit m.toy o.relay --insert-cast data:float64 --rename data=x --check",
+    "edit-mistake": "edit m.toy o.toy --rename dat=x",
     "formats": "formats",
     "inspect": "inspect m.toy",
     "inspect-relay": "inspect m.toy --relay",

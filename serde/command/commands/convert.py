@@ -34,7 +34,10 @@ from serde.command.serving import asks_for_server, serving_flags, write_served
 from serde.core.texts import size_text
 from serde.errors import CheckError
 
-__all__ = ["command"]
+__all__ = ["OTHER_OPTIONS", "command"]
+
+OTHER_OPTIONS = "serde.other-options"
+"""What in a context's ``meta`` are options of the conversion that have no flag here."""
 
 
 @click.command(
@@ -92,6 +95,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         **checking_options(options),
         **reading_options(options),
         **given_options(ctx, options),
+        **ctx.meta.get(OTHER_OPTIONS, {}),
     }
     try:
         if served:

@@ -14,10 +14,18 @@ from serde.relay.transform.context import PassContext as PassContext, PassInfo a
 from serde.relay.transform.count_loops import CountLoops as CountLoops
 from serde.relay.transform.cutting import (
     cut as cut,
+    find_values as find_values,
     named_values as named_values,
     results_of as results_of,
 )
 from serde.relay.transform.decompose import Decompose as Decompose
+from serde.relay.transform.editing import (
+    insert_cast as insert_cast,
+    merge_models as merge_models,
+    normalize_input as normalize_input,
+    replace_pattern as replace_pattern,
+    suppress_boxes as suppress_boxes,
+)
 from serde.relay.transform.evaluate_constants import EvaluateConstants as EvaluateConstants
 from serde.relay.transform.fixed_cache import fix_cache as fix_cache, with_batch as with_batch
 from serde.relay.transform.fold_batch_norm import FoldBatchNorm as FoldBatchNorm
@@ -44,7 +52,7 @@ from serde.relay.transform.remove_dead_code import (
     RemoveUnusedFunctions as RemoveUnusedFunctions,
 )
 from serde.relay.transform.remove_identities import RemoveIdentities as RemoveIdentities
-from serde.relay.transform.renaming import rename as rename
+from serde.relay.transform.renaming import rename as rename, set_metadata as set_metadata
 from serde.relay.transform.result_flattening import flatten_results as flatten_results
 from serde.relay.transform.sequences_to_tuples import SequencesToTuples as SequencesToTuples
 from serde.relay.transform.to_float16 import (

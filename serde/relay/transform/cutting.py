@@ -14,7 +14,9 @@ from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.inline_calls import ToGraphNormalForm
 from serde.relay.transform.remove_dead_code import unused_params
 
-__all__ = ["NamedValue", "cut", "nameable_values", "named_values", "results_of"]
+__all__ = [
+    "NamedValue", "cut", "find_values", "nameable_values", "named_values", "results_of",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,14 @@ def named_values(model: RelayModel) -> tuple[RelayModel, Mapping[str, Expr]]:
     """Return a model without lets, and what can be named in it, as :func:`cut` names it."""
     model = _normalize(model)
     return model, _names(model).values
+
+
+def find_values(
+    model: RelayModel, option: str, names: Sequence[str]
+) -> tuple[RelayModel, list[Expr]]:
+    """Return a model without lets, and its tensors of some names, as :func:`cut` finds them."""
+    model = _normalize(model)
+    return model, [_names(model).find(option, name) for name in names]
 
 
 def nameable_values(model: RelayModel) -> list[NamedValue]:

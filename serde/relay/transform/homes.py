@@ -11,8 +11,11 @@ HOMES: Final = {
     "transform.compose": "Compose Match Pattern",
     "transform.context": "PassContext PassInfo",
     "transform.count_loops": "CountLoops",
-    "transform.cutting": "cut named_values results_of",
+    "transform.cutting": "cut find_values named_values results_of",
     "transform.decompose": "Decompose",
+    "transform.editing": (
+        "insert_cast merge_models normalize_input replace_pattern suppress_boxes"
+    ),
     "tvm.passes.decorators": "function_pass module_pass",
     "transform.evaluate_constants": "EvaluateConstants",
     "transform.fixed_cache": "fix_cache with_batch",
@@ -32,7 +35,7 @@ HOMES: Final = {
     "transform.raise_slice_like": "RaiseSliceLike",
     "transform.remove_dead_code": "RemoveDeadCode RemoveUnusedFunctions",
     "transform.remove_identities": "RemoveIdentities",
-    "transform.renaming": "rename",
+    "transform.renaming": "rename set_metadata",
     "transform.result_flattening": "flatten_results",
     "transform.sequences_to_tuples": "SequencesToTuples",
     "transform.to_float16": "ToFloat16 float16_overflows narrow_constant weight_overflows",
