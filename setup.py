@@ -52,6 +52,7 @@ EXTRAS = {
     "tflite": ["ai-edge-litert>=2.1"],
     "tvm": TVM,
     "check": ["onnxruntime>=1.19", "pillow>=10"],
+    "openvino": ["openvino>=2025.0"],
     # ONNX Runtime's tools, and what coremltools makes palettes with.
     "quantize": ["onnx-ir>=0.1.8", "onnxruntime>=1.19", "scikit-learn>=1.3", "sympy>=1.12"],
     # URLs as sources and targets: s3:// and https://, and further protocols by their packages.
@@ -87,6 +88,7 @@ EXTRAS["lint"] = [*EXTRAS["docs"], "bandit>=1.8", "mypy>=1.15", "pytest>=8.2"]
 EXTRAS["test"] = [
     *EXTRAS["all"],
     *EXTRAS["demo"],
+    *EXTRAS["openvino"],
     *TVM,
     "coverage>=7.6",
     "hypothesis>=6.100",

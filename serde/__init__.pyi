@@ -466,6 +466,7 @@ class _GluonOwn(TypedDict, total=False):
 
 class _BisectOwn(TypedDict, total=False):
     runtime: bool
+    engine: str | None
     params: object
     target_format: str | None
     dims: Mapping[str, int] | None

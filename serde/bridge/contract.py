@@ -177,6 +177,16 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
             CheckError: The framework is there but refuses the model.
         """
 
+    def engine_of(self, name: str, model: ModelT) -> Engine:
+        """Return a runtime of that name with a loaded model, other than :meth:`engine` has.
+
+        Raises:
+            CheckError: It refuses the model.
+            MissingDependency: It is not installed.
+            OptionError: The format knows no such runtime.
+        """
+        raise OptionError(f"engine: format {self.name} has no engine {name!r}")
+
     def inner_names(self, model: ModelT) -> Iterable[str]:
         """Return the names of inner values that :meth:`with_outputs` can make outputs."""
         return ()

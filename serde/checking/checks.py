@@ -129,6 +129,7 @@ def bisect(
     target: PathLike | None = None,
     *,
     runtime: bool = False,
+    engine: str | None = None,
     params: AnyValue = None,
     source_format: str | None = None,
     target_format: str | None = None,
@@ -145,6 +146,7 @@ def bisect(
         target: Path or URL of the model that must match it.
         runtime: Look in one model instead, for where what runs it departs from the exact result;
             a :class:`~serde.checking.departing.Departure` is returned.
+        engine: What runs it then: ``"openvino"``; the format's own framework if left out.
         params: Weights that belong to `source`, where it does not hold them.
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
@@ -171,13 +173,13 @@ def bisect(
     report = Report() if report is None else report
     reader = source_bridge(source, source_format)
     bound = reader.bind_import(options)
-    if runtime == (target is not None):
-        raise OptionError("bisect: a target, or else runtime=True")
+    if runtime == (target is not None) or (engine and not runtime):
+        raise OptionError("bisect: a target, or else runtime=True and its engine")
     data = None if check_data is None else as_check_data(check_data)
     if target is None:
         loaded, model = read_model(reader, source, params, bound, report)
         with report.stage("bisect"):
-            return _depart(reader, loaded, model, dims, data)
+            return _depart(reader, loaded, model, dims, data, engine)
     writer = _existing_target(target, target_format)
     _, model = read_model(reader, source, params, bound, report)
     with report.stage("bisect"):
@@ -190,13 +192,14 @@ def _depart(
     model: RelayModel,
     dims: Mapping[str, int] | None,
     data: CheckData | None,
+    engine: str | None,
 ) -> Departure:
     """Return where what runs a model departs from it, on the first inputs on which it does."""
     exact, found = RelayEngine(model), None
     for inputs in islice(
         InputSets(model, exact, exact, report=Report(), dims=dims, data=data), _MOST_SETS
     ):
-        found = find_departure(bridge, native, model, inputs)
+        found = find_departure(bridge, native, model, inputs, engine)
         if found.first is not None:
             break
     if found is None:

@@ -72,7 +72,11 @@ class Departure(Bisection):
 
 
 def find_departure(
-    bridge: AnyBridge, native: AnyValue, model: RelayModel, inputs: Mapping[str, Array]
+    bridge: AnyBridge,
+    native: AnyValue,
+    model: RelayModel,
+    inputs: Mapping[str, Array],
+    engine: str | None = None,
 ) -> Departure:
     """Return where the framework of a format departs from the exact result of a model.
 
@@ -81,12 +85,13 @@ def find_departure(
         native: The model, as the bridge has loaded it.
         model: The same as Relay.
         inputs: Values for its inputs.
+        engine: Name of the runtime, where it is not the format's own framework.
 
     Raises:
         CheckError: The framework refuses the model, or the format has no way to ask for inner
             values.
     """
-    search = _Search(bridge, native, model, inputs)
+    search = _Search(bridge, native, model, inputs, engine)
     alone = search.ask(())
     wrong = [each for each in search.outputs if not alone[each].agrees]
     if not wrong:
@@ -113,9 +118,14 @@ class _Search:
     """A model whose values are asked of what runs it."""
 
     def __init__(
-        self, bridge: AnyBridge, native: AnyValue, model: RelayModel, inputs: Mapping[str, Array]
+        self,
+        bridge: AnyBridge,
+        native: AnyValue,
+        model: RelayModel,
+        inputs: Mapping[str, Array],
+        engine: str | None,
     ) -> None:
-        self._bridge, self._native, self._inputs = bridge, native, inputs
+        self._bridge, self._native, self._inputs, self._asked = bridge, native, inputs, engine
         self._inside = Inside(model)
         self.outputs = [value for _, value in self._inside.outputs]
         self._output_names = {value: name for name, value in reversed(self._inside.outputs)}
@@ -140,7 +150,12 @@ class _Search:
         model = self._inside.model
         native = self._bridge.with_outputs(self._native, names) if names else self._native
         meta = replace(model.meta, outputs=(*model.meta.outputs, *names))
-        with closing(self._bridge.engine(native, model.evolve(meta=meta))) as engine:
+        opened = (
+            self._bridge.engine_of(self._asked, native)
+            if self._asked
+            else self._bridge.engine(native, model.evolve(meta=meta))
+        )
+        with closing(opened) as engine:
             found, self._engine = run_engine(engine, self._inputs), engine.name
         self._runs += 1
         asked = [*self.outputs, *values]

@@ -32,6 +32,7 @@ EXTRAS: Final[dict[str, str]] = {
     "gguf": "gguf",
     "mxnet": "mxnet",
     "onnx_ir": "quantize",
+    "openvino": "openvino",
     "onnxruntime": "check",
     "coremltools": "coreml",
     "nnef": "nnef",

@@ -146,6 +146,14 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
         except CheckError:
             return RelayEngine(relay_model)
 
+    def engine_of(self, name: str, model: OnnxModel) -> Engine:
+        """Return OpenVINO with a model."""
+        if name != "openvino":
+            return super().engine_of(name, model)
+        from serde.onnx.openvino import open_model
+
+        return open_model(model)
+
     def run_foreign(self, node: Foreign, inputs: Sequence[Array | None]) -> Sequence[Array]:
         """Return what ONNX Runtime or the reference computes for one operator."""
         from serde.onnx.foreign import run_foreign

@@ -160,6 +160,44 @@ def test_litert_is_asked_for_inner_values(path: Path, tmp_path: Path) -> None:
     assert graph.tensors[operators[at].outputs[0]].name in (found.first.name, found.first.target)
 
 
+def wide_integers(tmp_path: Path) -> Path:
+    """Products beyond 32 bits, which the next operator brings back."""
+    ends = [("x", TensorProto.INT64), ("z", TensorProto.FLOAT)]
+    x, z = (helper.make_tensor_value_info(name, kind, [4]) for name, kind in ends)
+    nodes = [
+        helper.make_node("Mul", ["x", "large"], ["product"]),
+        helper.make_node("Div", ["product", "large"], ["again"]),
+        helper.make_node("Cast", ["again"], ["float"], to=TensorProto.FLOAT),
+        helper.make_node("Relu", ["float"], ["z"]),
+    ]
+    large = numpy_helper.from_array(np.array(2**40), "large")
+    graph = helper.make_graph(nodes, "wide", [x], [z], [large])
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), tmp_path / "wide.onnx")
+    return tmp_path / "wide.onnx"
+
+
+def test_openvino_drops_what_32_bits_do_not_hold(path: Path, tmp_path: Path) -> None:
+    """As it says of itself: int64 is computed as int32; floats are right in it."""
+    pytest.importorskip("openvino")
+    wide = wide_integers(tmp_path)
+    found = serde.bisect(wide, runtime=True, engine="openvino")
+    assert isinstance(found, Departure)
+    assert found.first is not None
+    assert found.first.name == "product"
+    assert found.engine.startswith("openvino ")
+    assert serde.bisect(wide, runtime=True).agrees
+    assert serde.bisect(path, runtime=True, engine="openvino").agrees
+
+
+def test_an_engine_goes_with_a_runtime(path: Path) -> None:
+    with pytest.raises(OptionError, match="format onnx has no engine 'tensorrt'"):
+        serde.bisect(path, runtime=True, engine="tensorrt")
+    with pytest.raises(OptionError, match="a target, or else runtime=True and its engine"):
+        serde.bisect(path, path, engine="openvino")
+    assert main(["bisect", str(path), str(path), "--engine", "openvino"]) == 2
+
+
 def test_the_part_that_departs_is_written(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

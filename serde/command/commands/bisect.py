@@ -60,6 +60,7 @@ def _properties() -> dict[str, Any]:
     "--runtime", is_flag=True,
     help="Show where what runs one model departs from its exact result.",
 )  # fmt: skip
+@click.option("--engine", metavar="NAME", help="With --runtime, what runs it: openvino.")
 @click.option(
     "--shrink", type=click.Path(path_type=Path), metavar="FILE",
     help="Write the part that departs as a model, and its inputs beside it as .npz.",
@@ -72,8 +73,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     run: Invocation = ctx.obj
     run.configure(options)
     runtime, shrink = options["runtime"], options["shrink"]
-    if shrink is not None and not runtime:
-        raise click.UsageError("--shrink goes with --runtime")
+    for name in ("shrink", "engine"):
+        if options[name] is not None and not runtime:
+            raise click.UsageError(f"--{name} goes with --runtime")
     paths = list(options["paths"])
     if runtime and not paths:
         raise click.UsageError("expected a model")
@@ -85,7 +87,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     from serde.command.render import bisection_table
 
     found = bisect_models(
-        source, target, runtime=runtime, source_format=options["source_format"],
+        source, target, runtime=runtime, engine=options["engine"],
+        source_format=options["source_format"],
         target_format=options["target_format"], dims=parse_lengths(options["check_dim"]),
         check_data=options["check_data"], storage_options=storage_options(options),
         report=run.report, **reading_options(options), **given_options(ctx, options),
