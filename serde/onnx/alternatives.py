@@ -72,11 +72,17 @@ def _spell_negative(data: Expr) -> Expr:
     return call("multiply", data, const(-1, tensor_type(data).dtype))
 
 
+def _spell_and(lhs: Expr, rhs: Expr) -> Expr:
+    """Return the second where the first is true: Where where And is missing."""
+    return call("where", lhs, rhs, const(False, "bool"))
+
+
 _ALTERNATIVES: Final[Mapping[str, Callable[..., AnyValue]]] = MappingProxyType(
     {
         "nn.layer_norm": gather(_spell_layer_norm),
         "nn.dense": _spell_dense,
         "nn.global_avg_pool2d": _spell_global_average,
+        "logical_and": _spell_and,
         "logical_not": _spell_not,
         "negative": _spell_negative,
         "rsqrt": _spell_rsqrt,
