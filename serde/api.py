@@ -22,9 +22,11 @@ from serde.conversion.parts import convert_parts, wants_folder
 from serde.conversion.prepare import CutOptions, PrepareOptions
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import (
+    Conversion,
     PathLike,
     bind_all,
     bind_passes,
+    bind_smaller,
     check_mapping,
     convert_source,
     find_target,
@@ -193,7 +195,7 @@ def export_model(
     """
     report = Report() if report is None else report
     reader, writer = source_bridge(model), find_target(format, path)
-    quantizing, rest = bind_options(QuantizeOptions, options)
+    quantizing, rest = bind_smaller(options)
     own, passes, target = bind_all(
         reader, writer, rest, bound=[QuantizeOptions], run=quantizing.is_asked
     )
@@ -202,7 +204,7 @@ def export_model(
     check = None if path is None else target_check(writer, path, target, known, overwrite)
     made = convert_source(
         reader, writer, model, params, (own, passes, target), report, check,
-        keep_source=quantizing.is_asked,
+        keep_source=quantizing.is_asked, choose=_float16_search(passes, target, report),
     )  # fmt: skip
     files = [*known, *made.files]
     if quantizing.is_asked:
@@ -380,6 +382,18 @@ def _checked_quantizing(
     return replace(wanted, calibration=data)
 
 
+def _float16_search(
+    passes: PrepareOptions, options: AnyValue, report: Report, check: CheckOptions | None = None
+) -> Callable[[Conversion], PrepareOptions] | None:
+    """Return what finds the nodes that stay in float32, if that is asked for."""
+    if passes.float16 != "auto":
+        return None
+    options.require(run=True)
+    from serde.checking.mixed_precision import find_wide_names
+
+    return partial(find_wide_names, report=report, check=check or CheckOptions())
+
+
 @takes_options(
     reads="source_format",
     writes="target_format",
@@ -455,7 +469,7 @@ def convert(
     """
     report = Report() if report is None else report
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
-    quantizing, rest = bind_options(QuantizeOptions, options)
+    quantizing, rest = bind_smaller(options)
     data = None if check_data is None else _check_data(check_data)
     wanted = CheckOptions(int(check), tolerance, dims, data, yardstick)
     run = wanted.is_asked or quantizing.is_asked
@@ -493,11 +507,14 @@ def convert(
     if tensor_mapping is not None:
         check_mapping(tensor_mapping, target, known)
     made = convert_source(
-        reader, writer, source, params, (own, passes, bound), report, check_target, keep_source=run
-    )
+        reader, writer, source, params, (own, passes, bound), report, check_target,
+        keep_source=run, choose=_float16_search(passes, bound, report, wanted),
+    )  # fmt: skip
     native, path, labels = made.native, Path(target), made.part.meta.labels
     files = [*known, *made.files]
     finish: Callable[[Path], None] = _leave
+    if passes.float16 == "auto" and not check:
+        wanted = replace(wanted, data=None)  # They were for the search, by another measure.
     # What can fail comes before either file is in place.
     with ExitStack() as beside:
         if wanted.is_asked or quantizing.is_asked:

@@ -11,7 +11,7 @@ import numpy as np
 from serde.core.records import dataclass, field, fields
 from serde.errors import OptionError
 
-__all__ = ["QuantizeOptions"]
+__all__ = ["QuantizeOptions", "check_share"]
 
 _PALETTES = (1, 2, 3, 4, 6, 8)
 _WHAT_FOR = ("int8", "int4", "palettize", "sparsity")
@@ -116,10 +116,8 @@ class QuantizeOptions:
             raise OptionError(f"palettize: expected one of {known}, found {self.palettize}")
         if self.sparsity is not None and not 0.0 < self.sparsity < 1.0:
             raise OptionError(f"sparsity: expected a share between 0 and 1, found {self.sparsity}")
-        for name in ("min_agreement", "min_cosine"):
-            least = getattr(self, name)
-            if least is not None and not 0.0 <= least <= 1.0:
-                raise OptionError(f"{name}: expected a number from 0 to 1, found {least}")
+        check_share("min_agreement", self.min_agreement)
+        check_share("min_cosine", self.min_cosine)
         if self.max_perplexity is not None and self.perplexity_text is None:
             raise OptionError("max_perplexity: of a text, which perplexity_text names")
         if self.int8 and self.int4:
@@ -132,6 +130,7 @@ class QuantizeOptions:
             given = [f.name for f in fields(self) if not _is_default(self, f.name, f.default)]
             if given:
                 asks = ", ".join(_WHAT_FOR)
+                asks += " or float16='auto'" if given[0] == "min_cosine" else ""
                 raise OptionError(f"{given[0]}: nothing is to be made smaller; ask by {asks}")
         elif not isinstance(
             self.calibration,
@@ -165,6 +164,16 @@ class QuantizeOptions:
         for name in names:
             if not _is_default(self, name, defaults[name]):
                 raise OptionError(f"{name}: {who} has no such option{hint and f'; {hint}'}")
+
+
+def check_share(name: str, share: float | None) -> None:
+    """Refuse what is no share.
+
+    Raises:
+        OptionError: The number is below 0 or above 1.
+    """
+    if share is not None and not 0.0 <= share <= 1.0:
+        raise OptionError(f"{name}: expected a number from 0 to 1, found {share}")
 
 
 def _is_default(options: QuantizeOptions, name: str, default: AnyValue) -> bool:

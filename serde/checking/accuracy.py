@@ -18,7 +18,7 @@ from serde.core.report import Nearness, OutputAccuracy
 from serde.engine.base import Engine, run_engine
 from serde.errors import CheckError, OptionError
 
-__all__ = ["measure_accuracy", "require_accuracy"]
+__all__ = ["Comparison", "measure_accuracy", "require_accuracy"]
 
 
 def measure_accuracy(
@@ -40,7 +40,7 @@ def measure_accuracy(
     Raises:
         CheckError: An engine failed, or an output is missing or has another shape.
     """
-    comparisons = [_Comparison(engine, source, recorded) for engine in (before, after)]
+    comparisons = [Comparison(engine, source, recorded) for engine in (before, after)]
     count = 0
     for inputs in samples:
         expected = run_engine(source, inputs)
@@ -77,8 +77,17 @@ def require_accuracy(
     return [replace(each, passed=passed(each.after)) for each in found]
 
 
-class _Comparison:
-    """Sums of one model's outputs beside the source's."""
+class Comparison:
+    """Sums of one model's outputs beside the source's.
+
+    Args:
+        engine: Runs the model.
+        source: Runs the source.
+        recorded: Names of the outputs in the model, in the source's order.
+
+    Raises:
+        CheckError: An output is missing.
+    """
 
     def __init__(self, engine: Engine, source: Engine, recorded: Sequence[str] | None) -> None:
         self._engine = engine
@@ -89,8 +98,10 @@ class _Comparison:
                 raise CheckError(f"{engine.name}: the target has no output {name}")
         self.sums = [_Sums() for _ in self._names]
 
-    def add(self, expected: Sequence[Array], inputs: Mapping[str, Array]) -> None:
+    def add(self, expected: Sequence[Array], inputs: Mapping[str, Array]) -> bool:
+        """Run the model on a sample; return whether all is finite that is so in the source."""
         found = run_engine(self._engine, inputs)
+        finite = True
         for name, wanted, place, sums in zip(
             self._names, expected, self._places, self.sums, strict=True
         ):
@@ -101,6 +112,8 @@ class _Comparison:
                     f"found {value.shape}"
                 )
             sums.add(wanted, value, last=name == SCORES)
+            finite &= bool(np.isfinite(value[np.isfinite(wanted)]).all())
+        return finite
 
 
 @dataclass

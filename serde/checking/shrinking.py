@@ -11,12 +11,11 @@ from typing import Any as AnyValue, Final
 from serde.bridge.quantizing import QuantizeOptions
 from serde.checking.accuracy import measure_accuracy, require_accuracy
 from serde.checking.data import CheckData
-from serde.checking.generating import Prompts, generates
-from serde.checking.inputs import InputSets
+from serde.checking.generating import Prompts
 from serde.checking.perplexity import perplexity, read_text
 from serde.checking.tolerance import CheckOptions
 from serde.checking.written import WrittenModel
-from serde.core import Array, Report
+from serde.core import Array, Report, replace
 from serde.errors import CheckError, OptionError
 from serde.io.staging import staging_directory, stored_bytes
 from serde.relay.ir import Call, Decompresses, RelayModel, Var, Work, has_trait, post_order
@@ -86,10 +85,10 @@ class Shrinking:
         self._conversion = written.conversion
         self._wanted = wanted
         self._report = report
-        self._dims = dict(check.dims or {})
-        self._runs = max(1, check.runs)
         self._calibration: CheckData | None = wanted.calibration
-        self._data = self._calibration if check.data is None else check.data
+        if check.data is None and self._calibration is not None:
+            check = replace(check, data=self._calibration, dims=None)
+        self._check = check
         self._float_path = Path()
         self._text: Array | None = None
         if wanted.perplexity_text is not None:
@@ -158,18 +157,10 @@ class Shrinking:
                 running.enter_context(closing(written.open_target(each)))
                 for each in (self._float_path, path)
             )
-            data, model = self._data, written.compared
-            if data is None and generates(model):
-                data = Prompts(model, self._dims).samples(source, padded=False)
-            sets = InputSets(
-                model, source, before,
-                report=Report(), runs=self._runs, data=data,
-                dims={} if self._data is self._calibration is not None else self._dims,
-                float16=written.computes_float16,
-            )  # fmt: skip
+            sets = written.samples(source, before, self._check)
             rows, count = measure_accuracy(sets.reference, before, after, sets, written.outputs)
             if self._text is not None:
-                prompts = Prompts(model, self._dims)
+                prompts = Prompts(written.compared, self._check.dims)
                 for name, engine in (("before", before), ("after", after)):
                     cost = perplexity(self._text, prompts, engine)
                     facts[f"perplexity_{name}"] = round(cost, 4)
@@ -193,7 +184,8 @@ class Shrinking:
 
     def _name_data(self, count: int) -> str:
         samples = "1 sample" if count == 1 else f"{count} samples"
-        if self._data is None:
+        data = self._check.data
+        if data is None:
             return f"{samples} drawn from a seed, which only tell that it works"
-        kind = "calibration data" if self._data is self._calibration else "check data"
-        return f"{samples} of the {kind} ({self._data.name})"
+        kind = "calibration data" if data is self._calibration else "check data"
+        return f"{samples} of the {kind} ({data.name})"

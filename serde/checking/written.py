@@ -9,7 +9,8 @@ from pathlib import Path
 
 from serde.checking.checks import locate_difference, wide_flag
 from serde.checking.engines import engine_for_path, renamed_engine, source_engine
-from serde.checking.generating import OverFixedCaches, compare_as_used
+from serde.checking.generating import OverFixedCaches, Prompts, compare_as_used, generates
+from serde.checking.inputs import InputSets
 from serde.checking.tolerance import CheckOptions
 from serde.checking.verdict import raise_if_differs
 from serde.conversion.steps import Conversion
@@ -76,6 +77,22 @@ class WrittenModel:
         if self.growing is not None:
             return self.growing.meta.outputs
         return self.conversion.writer.names(self.conversion.native).outputs
+
+    def samples(self, source: Engine, target: Engine, check: CheckOptions) -> InputSets:
+        """Return inputs on which source and target are compared.
+
+        Args:
+            source: Runs the source.
+            target: Runs the target.
+            check: Which; prompts without data where the model generates.
+        """
+        data, model = check.data, self.compared
+        if data is None and generates(model):
+            data = Prompts(model, check.dims).samples(source, padded=False)
+        return InputSets(
+            model, source, target, report=Report(), runs=max(1, check.runs), data=data,
+            dims=check.dims, float16=self.computes_float16,
+        )  # fmt: skip
 
     @property
     def computes_float16(self) -> bool:

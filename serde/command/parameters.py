@@ -11,6 +11,7 @@ import click
 from serde.command.base import Command, help_all_option
 from serde.command.flag import (
     READING_THEME,
+    USUAL,
     Flag,
     complete_formats,
     complete_limits,
@@ -94,17 +95,21 @@ class FormatCommand(Command):
                 break
         else:
             self._formats = None
-        return super().parse_args(ctx, _complete_check_flag(args))
+        words: dict[str, Sequence[str]] = {"--int8": _QUANTIZED}
+        for each in self.get_params(ctx):
+            if isinstance(each, Flag) and each.words:
+                words |= dict.fromkeys((*each.opts, *each.aliases), each.words)
+        return super().parse_args(ctx, _complete_flags(args, words))
 
 
 _QUANTIZED = ("static", "dynamic", "weights")
 """What ``--int8`` may have behind it."""
 
 
-def _complete_check_flag(args: Sequence[str]) -> list[str]:
+def _complete_flags(args: Sequence[str], words: Mapping[str, Sequence[str]]) -> list[str]:
     """Return `args` with ``--check`` and ``--check 3`` as ``--check=1`` and ``--check=3``.
 
-    Likewise ``--int8``, behind which a word may stand.
+    Likewise flags behind which one of some `words` may stand.
     """
     out: list[str] = []
     rest = list(args)
@@ -115,9 +120,9 @@ def _complete_check_flag(args: Sequence[str]) -> list[str]:
         if arg == "--check":
             number = rest.pop(0) if rest and rest[0].isdecimal() else "1"
             arg = f"--check={number}"
-        elif arg == "--int8":
-            word = rest.pop(0) if rest and rest[0] in _QUANTIZED else "usual"
-            arg = f"--int8={word}"
+        elif arg in words:
+            word = rest.pop(0) if rest and rest[0] in words[arg] else USUAL
+            arg = f"{arg}={word}"
         out.append(arg)
     return out
 
@@ -157,7 +162,7 @@ def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
         given["converters"] = read_converter_files(options["converters"])
     if options.get("int8"):
-        given["int8"] = True if options["int8"] == "usual" else options["int8"]
+        given["int8"] = True if options["int8"] == USUAL else options["int8"]
     if options.get("calibration") is not None:
         given["calibration"] = options["calibration"]
     if options["keep_unknown"]:
@@ -301,7 +306,7 @@ custom_flag = themed(
 )  # fmt: skip
 quantizing_flags = _stack(
     click.option(
-        "--int8", type=click.Choice(("usual", *_QUANTIZED)), metavar="[static|dynamic|weights]",
+        "--int8", type=click.Choice((USUAL, *_QUANTIZED)), metavar="[static|dynamic|weights]",
         help="Quantise to 8 bits by the target's own tool: activations by ranges of --calibration, "
         "by ranges at run time, or weights alone.",
     ),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any as AnyValue
+from typing import Any as AnyValue, Literal
 
+from serde.bridge.quantizing import check_share
 from serde.core import Report, dataclass, field, pause_garbage_collection, replace
 from serde.core.lossy import FLOAT16_OVERFLOW, check_allowed
 from serde.core.texts import weights_text
@@ -147,22 +148,38 @@ class PrepareOptions(CutOptions):
             that only matter in training dropped.
         keep_batch_norm: Leave batch normalisations as they are; otherwise one that follows a
             convolution or dense layer becomes part of its weights.
-        float16: Compute in float16.
+        float16: Compute in float16. With ``"auto"`` nodes stay float32 without which the target is
+            not as near to the source as `min_cosine` asks; they are found by running both.
         keep_io_types: With `float16`, leave the dtypes of inputs and outputs as they are.
         op_block_list: With `float16`, Relay operators or node names that stay float32, besides
             the default list.
+        min_cosine: Least cosine of each output of the target with the source's, of every sample
+            with ``float16="auto"`` (0.999 if left out), of all samples where something is made
+            smaller; with less, nothing is written.
         allow: Names of lossy steps that may be taken.
     """
 
     simplify: bool = True
     keep_batch_norm: bool = False
-    float16: bool = field(default=False, metadata={"aliases": ("fp16",), "first": True})
+    float16: bool | Literal["auto"] = field(
+        default=False,
+        metadata={
+            "aliases": ("fp16",),
+            "first": True,
+            "help": "Compute in float16; with auto, nodes stay float32 that --min-cosine (0.999) "
+            "needs, found on --check-data or seeded inputs.",
+        },
+    )
     keep_io_types: bool = False
     op_block_list: frozenset[str] = frozenset()
+    min_cosine: float | None = field(default=None, metadata={"flag": None})
     allow: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         check_allowed(self.allow)
+        check_share("min_cosine", self.min_cosine)
+        if self.min_cosine is not None and self.float16 != "auto":
+            raise OptionError("min_cosine: nothing is looked for; ask by float16='auto' or int8")
 
 
 @pause_garbage_collection()
@@ -197,10 +214,13 @@ def prepare(
         report: Filled with notes and refused steps.
 
     Raises:
-        OptionError: A model with references is to compute in float16.
+        OptionError: A model with references is to compute in float16, or which nodes are to is
+            still to be found.
         UnsupportedModelError: A step would lose precision in a way that is not allowed, or there
             are references, and lists do not stay.
     """
+    if options.float16 == "auto":
+        raise OptionError("float16='auto': convert and export_model have it, which run both models")
     fold_batch_norm = options.simplify and not options.keep_batch_norm
     inference = transform.FoldBatchNorm(frozenset(model.params), fold_batch_norm)
     lists = [transform.ListsToSequences()] if model.mod.type_definitions else []
@@ -260,6 +280,7 @@ def _references(model: RelayModel) -> list[Expr]:
 
 def _as_float16(model: RelayModel, options: PrepareOptions, report: Report) -> RelayModel:
     keep = options.op_block_list
+    model = model.evolve(mod=transform.SaturateMasks(keep)(model.mod))
     lost = transform.float16_overflows(model, keep=keep, keep_io=options.keep_io_types)
     for what in lost:
         why = "has values beyond the range of float16"

@@ -18,7 +18,10 @@ from serde.relay.ir import BitLevel, Call, Constant, Float32, Quantized, TensorT
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.schema import Array
 
-__all__ = ["Application", "Arithmetic", "Exact", "Rounded", "Stepped", "Watched", "WeightsRounded"]
+__all__ = [
+    "Application", "Arithmetic", "Exact", "OperandsRounded", "Rounded", "Stepped", "Watched",
+    "WeightsRounded", "round_to_float16",
+]  # fmt: skip
 
 KernelRun = Callable[[OpDef, Sequence[AnyValue], Mapping[str, AnyValue]], AnyValue]
 
@@ -128,6 +131,23 @@ class WeightsRounded(Exact):
 
 
 @dataclass(frozen=True)
+class OperandsRounded(Exact):
+    """Computes in float64 on operands of float32 as fewer bits hold them.
+
+    Attributes:
+        narrow: Gives what is left of an array in float32; others it returns.
+    """
+
+    narrow: Callable[[AnyValue], AnyValue]
+
+    def apply(self, made: Application) -> AnyValue:
+        """Return what the operator yields in float64."""
+        pairs = zip(made.args, made.node.args, strict=True)
+        declared = [_as_declared(_map(_load, value), arg.type) for value, arg in pairs]
+        return super().apply(replace(made, args=[_map(self.narrow, each) for each in declared]))
+
+
+@dataclass(frozen=True)
 class Rounded(Arithmetic):
     """Rounds to float16 what each operator reads and yields, as a target in float16 does.
 
@@ -147,8 +167,10 @@ class Rounded(Arithmetic):
         names = ("" if span is None else span.source_name, made.definition.name)
         if (wide is not None and wide.default) or not self.keep.isdisjoint(names):
             return super().apply(made)
-        value = made.run(made.definition, [_map(_round, arg) for arg in made.args], made.attrs)
-        return value if isinstance(value, Generator) else _map(_round, value)
+        value = made.run(
+            made.definition, [_map(round_to_float16, arg) for arg in made.args], made.attrs
+        )
+        return value if isinstance(value, Generator) else _map(round_to_float16, value)
 
 
 class Stepped(Arithmetic):
@@ -193,7 +215,8 @@ def _wide_dtype(value: AnyValue) -> AnyValue:
     return value
 
 
-def _round(value: AnyValue) -> AnyValue:
+def round_to_float16(value: AnyValue) -> AnyValue:
+    """Return an array or weight of float32 as float16 holds it, its ends for what is beyond."""
     value = _load(value)
     if not isinstance(value, np.ndarray) or value.dtype != np.float32:
         return value

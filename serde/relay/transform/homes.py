@@ -33,6 +33,7 @@ HOMES: Final = {
     "transform.remove_identities": "RemoveIdentities",
     "transform.renaming": "rename",
     "transform.result_flattening": "flatten_results",
+    "transform.saturate_masks": "SaturateMasks",
     "transform.sequences_to_tuples": "SequencesToTuples",
     "transform.to_float16": "ToFloat16 float16_overflows narrow_constant weight_overflows",
     "transform.transpose_to_layout": "TransposeToLayout channels_first",
