@@ -1,7 +1,8 @@
 """Which nodes stay in float32, so that the rest in float16 is as near to the source as is asked.
 
-An exact run of the model ranks its nodes; what runs the target decides how many of them stay, and
-which of these need not.
+An exact run of the model ranks its nodes. How many of them stay, and which of these need not, is
+decided by two: Relay, rounding what each operator reads and yields, as an accelerator does, and
+what runs the target. The runtime of a processor may widen float16 and round nothing in between.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from serde.checking.accuracy import Comparison
+from serde.checking.distance import cosine
 from serde.checking.inputs import random_inputs
-from serde.checking.sensitivity import Ranking, fewest, rank_for_float16
+from serde.checking.sensitivity import fewest, rank_for_float16
 from serde.checking.sizes import resolve_dims
 from serde.checking.tolerance import CheckOptions
 from serde.checking.written import WrittenModel
+from serde.checking.yardstick import Yardstick
 from serde.conversion.prepare import PrepareOptions
 from serde.conversion.steps import Conversion, prepare_for
 from serde.core import Array, Report, replace
@@ -24,7 +27,9 @@ from serde.core.limits import budget, spending
 from serde.engine.base import Engine, run_engine
 from serde.engine.fitting import match_names
 from serde.errors import CheckError, UnsupportedModelError
-from serde.relay.transform import SaturateMasks
+from serde.relay.ir import RelayModel
+from serde.relay.run.arithmetic import Rounded
+from serde.relay.transform import saturate_masks
 
 __all__ = ["find_wide_names"]
 
@@ -52,19 +57,17 @@ def find_wide_names(made: Conversion, *, report: Report, check: CheckOptions) ->
             written = WrittenModel(made.written(wide, Report()))
         source = running.enter_context(closing(written.open_source()))
         trials = _Trials(made, source, written, check, least)
-        with budget().lent():
-            ranking = _rank(made, wide, trials.first, trials.kept)
-        found = fewest(ranking, trials.enough)
+        found = fewest(trials.ranking, trials.enough)
         if found is None:
             raise trials.refusal(report)
     names = ",".join(sorted(found | trials.kept))
-    cosine, runs = round(trials.reached[found], 9), len(trials.reached)
+    reached, runs = round(trials.reached[found], 9), len(trials.reached)
     report.facts |= {
-        "op_block_list": names, "float16_cosine": cosine, "float16_runs": runs,
+        "op_block_list": names, "float16_cosine": reached, "float16_runs": runs,
     }  # fmt: skip
     stay = f"--op-block-list {names}" if names else "nothing has to stay float32"
     ran = f"{runs} run{'s' if runs > 1 else ''} of the target"
-    report.notes.append(f"float16: {stay}; least cosine {cosine:.9g} in {ran}")
+    report.notes.append(f"float16: {stay}; least cosine {reached:.9g} in {ran}")
     return trials.passes(found)
 
 
@@ -80,7 +83,7 @@ class _Trials:
 
     Attributes:
         kept: Names that stay float32 in any case.
-        first: The first sample.
+        ranking: The order in which nodes suffer.
         reached: The least cosine by the names of other nodes that were kept; the run of one that
             is not near enough ends at the sample that shows it.
     """
@@ -95,7 +98,11 @@ class _Trials:
         sets = as_float16.samples(source, source, check)
         self._samples: Iterable[Mapping[str, Array]] = sets if check.data else [*sets]
         self._expected: list[list[Array]] = []
-        self.first = next(iter(self._samples))
+        with budget().lent():
+            model = self._prepared(written.conversion.passes)
+            first = self._given(model, next(iter(self._samples)))
+            self.ranking = rank_for_float16(model, first)
+            self._rounding = Yardstick(model).at(first)
         self.reached: dict[frozenset[str], float] = {}
         self._refused: UnsupportedModelError | None = None
 
@@ -104,8 +111,26 @@ class _Trials:
         keep = self.kept | names
         return replace(self._made.passes, float16=True, op_block_list=keep, min_cosine=None)
 
+    def _prepared(self, passes: PrepareOptions) -> RelayModel:
+        """Return the model in float32 that becomes float16."""
+        made = self._made
+        model = prepare_for(made.writer, made.part, passes, made.options, Report())
+        return saturate_masks(model, self.kept)
+
+    def _given(self, model: RelayModel, sample: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Return a sample by the names of the model's own inputs."""
+        if self._made.passes.cache_length is not None:  # Caches are given as the source has them.
+            return random_inputs(model, seed=0, lengths=resolve_dims(model))
+        names = match_names([each.name_hint for each in model.inputs()], list(sample))
+        return {name: sample[other] for name, other in names.items()}
+
     def enough(self, names: frozenset[str]) -> bool:
         """Whether the target is near enough to the source with some nodes in float32."""
+        rounded = self._rounding.run(Rounded(self.kept | names))
+        if any(
+            cosine(*pair) < self._least for pair in zip(self._rounding.exact, rounded, strict=True)
+        ):
+            return False
         if names not in self.reached:
             try:
                 self.reached[names] = self._measure(names)
@@ -117,7 +142,7 @@ class _Trials:
         """Return why nothing is enough."""
         if self._refused is not None and self.reached[[*self.reached][-1]] == -1.0:
             return self._refused
-        best = max(self.reached.values())
+        best = max(self.reached.values(), default=-1.0)
         return CheckError(
             f"float16: least cosine {best:.9g} with all nodes in float32, expected {self._least:g}",
             report, differs=True,
@@ -140,16 +165,3 @@ class _Trials:
                 if least < self._least:
                     break
         return least
-
-
-def _rank(
-    made: Conversion, wide: PrepareOptions, inputs: Mapping[str, Array], kept: frozenset[str]
-) -> Ranking:
-    """Return the order in which nodes suffer, by the model that the exporter is given."""
-    model = prepare_for(made.writer, made.part, wide, made.options, Report())
-    model = model.evolve(mod=SaturateMasks(kept)(model.mod))
-    names = [each.name_hint for each in model.inputs()]
-    if made.passes.cache_length is not None:  # Caches are given as the source has them.
-        inputs = random_inputs(model, seed=0, lengths=resolve_dims(model))
-    given = match_names(names, list(inputs))
-    return rank_for_float16(model, {name: inputs[other] for name, other in given.items()})

@@ -280,7 +280,7 @@ def _references(model: RelayModel) -> list[Expr]:
 
 def _as_float16(model: RelayModel, options: PrepareOptions, report: Report) -> RelayModel:
     keep = options.op_block_list
-    model = model.evolve(mod=transform.SaturateMasks(keep)(model.mod))
+    model = transform.saturate_masks(model, keep)
     lost = transform.float16_overflows(model, keep=keep, keep_io=options.keep_io_types)
     for what in lost:
         why = "has values beyond the range of float16"
