@@ -6,7 +6,7 @@ Samples are run one at a time; of each output only sums are kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from serde.core.report import Nearness, OutputAccuracy
 from serde.engine.base import Engine, run_engine
 from serde.errors import CheckError, OptionError
 
-__all__ = ["Comparison", "measure_accuracy", "require_accuracy"]
+__all__ = ["Comparison", "Samples", "measure_accuracy", "require_accuracy"]
 
 
 def measure_accuracy(
@@ -92,16 +92,16 @@ class Comparison:
     def __init__(self, engine: Engine, source: Engine, recorded: Sequence[str] | None) -> None:
         self._engine = engine
         self._names = list(source.outputs)
+        self._finite = True
         self._places = match_outputs(source.outputs, engine.outputs, recorded)
         for name, place in zip(self._names, self._places, strict=True):
             if place is None:
                 raise CheckError(f"{engine.name}: the target has no output {name}")
         self.sums = [_Sums() for _ in self._names]
 
-    def add(self, expected: Sequence[Array], inputs: Mapping[str, Array]) -> bool:
-        """Run the model on a sample; return whether all is finite that is so in the source."""
+    def add(self, expected: Sequence[Array], inputs: Mapping[str, Array]) -> None:
+        """Run the model on a sample."""
         found = run_engine(self._engine, inputs)
-        finite = True
         for name, wanted, place, sums in zip(
             self._names, expected, self._places, self.sums, strict=True
         ):
@@ -112,8 +112,38 @@ class Comparison:
                     f"found {value.shape}"
                 )
             sums.add(wanted, value, last=name == SCORES)
-            finite &= bool(np.isfinite(value[np.isfinite(wanted)]).all())
-        return finite
+            self._finite &= bool(np.isfinite(value[np.isfinite(wanted)]).all())
+
+    @property
+    def worst(self) -> float:
+        """The least cosine of an output and sample, -1 where the source alone is finite."""
+        return min(each.worst for each in self.sums) if self._finite else -1.0
+
+
+class Samples:
+    """Inputs, and what the source yields for them, for one comparison after the other.
+
+    Args:
+        source: Runs the source.
+        inputs: Inputs by name, which can be gone over again.
+    """
+
+    def __init__(self, source: Engine, inputs: Iterable[Mapping[str, Array]]) -> None:
+        self._source, self._inputs = source, inputs
+        self._expected: list[Sequence[Array]] = []
+
+    def first(self) -> Mapping[str, Array]:
+        """Return the first inputs."""
+        return next(iter(self._inputs))
+
+    def compare(self, engine: Engine, recorded: Sequence[str] | None) -> Iterator[Comparison]:
+        """Yield how a model compares on all samples so far, sample by sample."""
+        found = Comparison(engine, self._source, recorded)
+        for number, inputs in enumerate(self._inputs):
+            if number == len(self._expected):
+                self._expected.append(run_engine(self._source, inputs))
+            found.add(self._expected[number], inputs)
+            yield found
 
 
 @dataclass

@@ -7,25 +7,20 @@ what runs the target. The runtime of a processor may widen float16 and round not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from serde.checking.accuracy import Comparison
 from serde.checking.distance import cosine
-from serde.checking.inputs import random_inputs
 from serde.checking.sensitivity import fewest, rank_for_float16
-from serde.checking.sizes import resolve_dims
 from serde.checking.tolerance import CheckOptions
 from serde.checking.written import WrittenModel
 from serde.checking.yardstick import Yardstick
 from serde.conversion.prepare import PrepareOptions
 from serde.conversion.steps import Conversion, prepare_for
-from serde.core import Array, Report, replace
+from serde.core import Report, replace
 from serde.core.limits import budget, spending
-from serde.engine.base import Engine, run_engine
-from serde.engine.fitting import match_names
+from serde.engine.base import Engine
 from serde.errors import CheckError, UnsupportedModelError
 from serde.relay.ir import RelayModel
 from serde.relay.run.arithmetic import Rounded
@@ -92,15 +87,13 @@ class _Trials:
         self, made: Conversion, source: Engine, written: WrittenModel, check: CheckOptions,
         least: float,
     ) -> None:  # fmt: skip
-        self._made, self._source, self._least = made, source, least
+        self._made, self._least = made, least
         self.kept = made.passes.op_block_list
         as_float16 = WrittenModel(replace(written.conversion, passes=self.passes(frozenset())))
-        sets = as_float16.samples(source, source, check)
-        self._samples: Iterable[Mapping[str, Array]] = sets if check.data else [*sets]
-        self._expected: list[list[Array]] = []
+        self._samples = as_float16.kept_samples(source, check)
         with budget().lent():
             model = self._prepared(written.conversion.passes)
-            first = self._given(model, next(iter(self._samples)))
+            first = written.given(model, self._samples.first())
             self.ranking = rank_for_float16(model, first)
             self._rounding = Yardstick(model).at(first)
         self.reached: dict[frozenset[str], float] = {}
@@ -116,13 +109,6 @@ class _Trials:
         made = self._made
         model = prepare_for(made.writer, made.part, passes, made.options, Report())
         return saturate_masks(model, self.kept)
-
-    def _given(self, model: RelayModel, sample: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Return a sample by the names of the model's own inputs."""
-        if self._made.passes.cache_length is not None:  # Caches are given as the source has them.
-            return random_inputs(model, seed=0, lengths=resolve_dims(model))
-        names = match_names([each.name_hint for each in model.inputs()], list(sample))
-        return {name: sample[other] for name, other in names.items()}
 
     def enough(self, names: frozenset[str]) -> bool:
         """Whether the target is near enough to the source with some nodes in float32."""
@@ -155,13 +141,7 @@ class _Trials:
             path = Path(folder) / f"model{bridge.suffixes[0]}"
             bridge.save(tried.conversion.native, path, self._made.options)
             engine = running.enter_context(closing(tried.open_target(path)))
-            found = Comparison(engine, self._source, tried.outputs)
-            for number, inputs in enumerate(self._samples):
-                if number == len(self._expected):
-                    self._expected.append(run_engine(self._source, inputs))
-                if not found.add(self._expected[number], inputs):
-                    return 0.0
-                least = min(sums.worst for sums in found.sums)
-                if least < self._least:
+            for found in self._samples.compare(engine, tried.outputs):
+                if found.worst < self._least:
                     break
-        return least
+        return found.worst

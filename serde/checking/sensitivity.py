@@ -62,9 +62,19 @@ def rank_for_float16(model: RelayModel, inputs: Mapping[str, Array]) -> Ranking:
     return _rank(model, inputs, _Felt(round_to_float16, _BEYOND), _name_in_float16)
 
 
-def rank_for_int8(model: RelayModel, inputs: Mapping[str, Array]) -> Ranking:
-    """Return how nodes suffer by 8 bits between the least and the greatest number of a row."""
-    return _rank(model, inputs, _Felt(_round_to_8_bits, math.inf), _name)
+def rank_for_int8(model: RelayModel, inputs: Mapping[str, Array], known: frozenset[str]) -> Ranking:
+    """Return how nodes suffer by 8 bits between the least and the greatest number of a row.
+
+    Args:
+        model: The model in floats.
+        inputs: Values of its inputs.
+        known: Names of nodes that may stay floats.
+    """
+
+    def name(node: Call) -> str:
+        return _name(node) if _name(node) in known else ""
+
+    return _rank(model, inputs, _Felt(_round_to_8_bits, math.inf), name)
 
 
 def fewest(ranking: Ranking, enough: Callable[[frozenset[str]], bool]) -> frozenset[str] | None:

@@ -9,14 +9,16 @@ from tempfile import TemporaryDirectory
 from typing import Any as AnyValue, Final
 
 from serde.bridge.quantizing import QuantizeOptions
-from serde.checking.accuracy import measure_accuracy, require_accuracy
+from serde.checking.accuracy import Samples, measure_accuracy, require_accuracy
 from serde.checking.data import CheckData
+from serde.checking.engines import read_target
 from serde.checking.generating import Prompts
 from serde.checking.perplexity import perplexity, read_text
+from serde.checking.sensitivity import fewest, rank_for_int8
 from serde.checking.tolerance import CheckOptions
 from serde.checking.written import WrittenModel
 from serde.core import Array, Report, replace
-from serde.errors import CheckError, OptionError
+from serde.errors import CheckError, OptionError, UnsupportedModelError
 from serde.io.staging import staging_directory, stored_bytes
 from serde.relay.ir import Call, Decompresses, RelayModel, Var, Work, has_trait, post_order
 
@@ -56,6 +58,10 @@ def _refuse_quantized(model: RelayModel, wanted: QuantizeOptions) -> None:
             f"{', '.join(wanted.asked)}: the model is quantised already ({names}): "
             "make it smaller from the one in floats"
         )
+
+
+def _excluding(wanted: QuantizeOptions, names: frozenset[str]) -> QuantizeOptions:
+    return replace(wanted, int8_exclude=tuple(sorted({*wanted.int8_exclude, *names})))
 
 
 class Shrinking:
@@ -108,17 +114,63 @@ class Shrinking:
             self._float_path = self._save(folder / "float" / path.name, self._conversion.native)
             if check is not None:
                 check(self._float_path)
-            workplace = folder / "tool"
-            workplace.mkdir()
-            samples = None
-            if self._calibration is not None:
-                expected = self._written.expected
-                samples = _GivenSamples(self._calibration, expected)
             with self._report.stage("quantize"):
-                native = self._conversion.writer.compress(
-                    self._float_path, self._wanted, samples, folder=workplace, report=self._report
-                )
+                self._keep_floats(folder)
+                native = self._compress(self._wanted, folder / "tool", self._report)
             yield native
+
+    def _compress(self, wanted: QuantizeOptions, folder: Path, report: Report) -> AnyValue:
+        samples = None
+        if self._calibration is not None:
+            samples = _GivenSamples(self._calibration, self._written.expected)
+        folder.mkdir()
+        return self._conversion.writer.compress(
+            self._float_path, wanted, samples, folder=folder, report=report
+        )
+
+    def _keep_floats(self, folder: Path) -> None:
+        """Leave nodes in floats that cost most, if a cosine is asked for that needs it."""
+        written, wanted, tried = self._written, self._wanted, dict[frozenset[str], float]()
+        least = wanted.min_cosine
+        if not wanted.int8 or least is None:
+            return
+        with closing(written.open_source()) as source:
+            samples = written.kept_samples(source, self._check)
+
+            def enough(names: frozenset[str]) -> bool:
+                if names not in tried:
+                    tried[names] = self._measure(_excluding(wanted, names), folder, samples)
+                return tried[names] >= least
+
+            if enough(frozenset()):
+                return
+            native, model = read_target(self._conversion.writer, self._float_path)
+            known = frozenset(self._conversion.writer.names(native).nodes)
+            first = written.given(model, samples.first())
+            found = fewest(rank_for_int8(model, first, known), enough)
+        # With nothing left to quantise the rest is told by what is quantised as a whole.
+        if found is None or tried[found] > 1.0:
+            return
+        self._wanted = _excluding(wanted, found)
+        names = ",".join(self._wanted.int8_exclude)
+        facts = self._report.facts
+        facts["int8_exclude"], facts["int8_runs"] = names, len(tried)
+        self._report.notes.append(
+            f"int8: --int8-exclude {names}; least cosine {tried[found]:.9g} in {len(tried)} runs"
+        )
+
+    def _measure(self, wanted: QuantizeOptions, folder: Path, samples: Samples) -> float:
+        """Return the least cosine of an output with some nodes in floats; 2 where all are."""
+        with TemporaryDirectory(dir=folder) as name:
+            place = Path(name)
+            try:
+                native = self._compress(wanted, place / "tool", Report())
+            except UnsupportedModelError:
+                return 2.0
+            path = self._save(place / "small" / self._float_path.name, native)
+            with closing(self._written.open_target(path)) as engine:
+                *_, found = samples.compare(engine, self._written.outputs)
+            return min(each.nearness().cosine for each in found.sums)
 
     def export(self, path: Path | None, sources: Sequence[Path]) -> AnyValue:
         """Return the path of the smaller model, or without one the native object of users.
