@@ -47,7 +47,8 @@ class QuantizeOptions:
         int8_exclude: Nodes of the target that stay as they are.
         min_agreement: Least share of samples whose best class stays the same, for outputs that are
             scores of classes; with less, nothing is written.
-        min_cosine: Least cosine between the source's outputs and the smaller model's, likewise.
+        min_cosine: Least cosine between the source's outputs and the smaller model's, likewise;
+            with `int8`, nodes that cost most stay as they are until it is reached.
         perplexity_text: A file of text that models which generate predict, before and after.
         max_perplexity: Greatest perplexity on that text; with a greater one, nothing is written.
     """
@@ -100,7 +101,10 @@ class QuantizeOptions:
     )
     min_cosine: float | None = field(
         default=None,
-        metadata={"help": "Least cosine with the source's outputs; less fails (exit 4)."},
+        metadata={
+            "help": "Least cosine with the source's outputs, for which --int8 and --float16 auto "
+            "leave nodes as they are; less fails (exit 4)."
+        },
     )
     perplexity_text: str | None = field(
         default=None,

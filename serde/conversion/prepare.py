@@ -166,8 +166,7 @@ class PrepareOptions(CutOptions):
         metadata={
             "aliases": ("fp16",),
             "first": True,
-            "help": "Compute in float16; with auto, nodes stay float32 that --min-cosine (0.999) "
-            "needs, found on --check-data or seeded inputs.",
+            "help": "Compute in float16; auto: but for what --min-cosine (0.999) needs.",
         },
     )
     keep_io_types: bool = False
