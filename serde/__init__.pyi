@@ -170,17 +170,13 @@ class _Passes2(TypedDict, total=False):
     """Leave batch normalisations as they are; otherwise one that follows a convolution or dense
     layer becomes part of its weights (default False)."""
     float16: bool | Literal["auto"]
-    """Compute in float16. With "auto" nodes stay float32 without which the target is not as near to
-    the source as min_cosine asks; they are found by running both (default False)."""
+    """Compute in float16. With "auto" those nodes stay float32 that min_cosine (0.999 if left out)
+    needs for each output and sample, found by running both models (default False)."""
     keep_io_types: bool
     """With float16, leave the dtypes of inputs and outputs as they are (default False)."""
     op_block_list: Iterable[str]
     """With float16, Relay operators or node names that stay float32, besides the default list
     (default frozenset())."""
-    min_cosine: float | None
-    """Least cosine of each output of the target with the source's, of every sample with
-    float16="auto" (0.999 if left out), of all samples where something is made smaller; with
-    less, nothing is written (default None)."""
 
 class _Writing(TypedDict, total=False):
     custom_ops: Iterable[str]
@@ -363,6 +359,10 @@ class _Passes3(TypedDict, total=False):
     min_agreement: float | None
     """Least share of samples whose best class stays the same, for outputs that are scores of
     classes; with less, nothing is written (default None)."""
+    min_cosine: float | None
+    """Least cosine between the source's outputs and the smaller model's, likewise; with int8, nodes
+    that cost most stay as they are until it is reached, and with float16="auto" in float32
+    (default None)."""
     perplexity_text: str | None
     """A file of text that models which generate predict, before and after (default None)."""
     max_perplexity: float | None

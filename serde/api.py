@@ -26,7 +26,6 @@ from serde.conversion.steps import (
     PathLike,
     bind_all,
     bind_passes,
-    bind_smaller,
     check_mapping,
     convert_source,
     find_target,
@@ -195,7 +194,7 @@ def export_model(
     """
     report = Report() if report is None else report
     reader, writer = source_bridge(model), find_target(format, path)
-    quantizing, rest = bind_smaller(options)
+    quantizing, rest = bind_options(QuantizeOptions, options)
     own, passes, target = bind_all(
         reader, writer, rest, bound=[QuantizeOptions], run=quantizing.is_asked
     )
@@ -204,7 +203,8 @@ def export_model(
     check = None if path is None else target_check(writer, path, target, known, overwrite)
     made = convert_source(
         reader, writer, model, params, (own, passes, target), report, check,
-        keep_source=quantizing.is_asked, choose=_float16_search(passes, target, report),
+        keep_source=quantizing.is_asked, 
+        choose=_search(passes, quantizing, target, CheckOptions(), report),
     )  # fmt: skip
     files = [*known, *made.files]
     if quantizing.is_asked:
@@ -382,16 +382,23 @@ def _checked_quantizing(
     return replace(wanted, calibration=data)
 
 
-def _float16_search(
-    passes: PrepareOptions, options: AnyValue, report: Report, check: CheckOptions | None = None
-) -> Callable[[Conversion], PrepareOptions] | None:
+def _search(
+    passes: PrepareOptions, quantizing: QuantizeOptions, target: AnyValue, check: CheckOptions,
+    report: Report,
+) -> Callable[[Conversion], PrepareOptions] | None:  # fmt: skip
     """Return what finds the nodes that stay in float32, if that is asked for."""
-    if passes.float16 != "auto":
+    least, searched = quantizing.min_cosine, passes.float16 == "auto"
+    if least is not None and not searched and not quantizing.is_asked:
+        raise OptionError("min_cosine: of float16='auto', or of what is made smaller")
+    if searched and quantizing.is_asked:
+        raise OptionError(f"float16='auto' and {quantizing.asked[0]}: one of them")
+    if not searched:
         return None
-    options.require(run=True)
     from serde.checking.mixed_precision import find_wide_names
 
-    return partial(find_wide_names, report=report, check=check or CheckOptions())
+    target.require(run=True)
+    least = 0.999 if least is None else least
+    return partial(find_wide_names, least=least, check=check, report=report)
 
 
 @takes_options(
@@ -469,7 +476,7 @@ def convert(
     """
     report = Report() if report is None else report
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
-    quantizing, rest = bind_smaller(options)
+    quantizing, rest = bind_options(QuantizeOptions, options)
     data = None if check_data is None else _check_data(check_data)
     wanted = CheckOptions(int(check), tolerance, dims, data, yardstick)
     run = wanted.is_asked or quantizing.is_asked
@@ -508,7 +515,7 @@ def convert(
         check_mapping(tensor_mapping, target, known)
     made = convert_source(
         reader, writer, source, params, (own, passes, bound), report, check_target,
-        keep_source=run, choose=_float16_search(passes, bound, report, wanted),
+        keep_source=run, choose=_search(passes, quantizing, bound, wanted, report),
     )  # fmt: skip
     native, path, labels = made.native, Path(target), made.part.meta.labels
     files = [*known, *made.files]

@@ -195,17 +195,11 @@ class IllTypedError(ParseError, TypeInferenceError):
 
 
 class CheckError(SerdeError):
-    """Two models disagree, or could not be compared; ``report`` holds the verdicts.
+    """Two models disagree, or could not be compared; ``report`` holds the verdicts."""
 
-    ``differs`` tells that they disagree where no verdict does.
-    """
-
-    def __init__(
-        self, message: str, report: Report | None = None, *, differs: bool = False
-    ) -> None:
+    def __init__(self, message: str, report: Report | None = None) -> None:
         super().__init__(message)
         self.report = report
-        self.differs = differs
 
 
 class StoreError(SerdeError):

@@ -11,7 +11,7 @@ import numpy as np
 from serde.core.records import dataclass, field, fields
 from serde.errors import OptionError
 
-__all__ = ["QuantizeOptions", "check_share"]
+__all__ = ["QuantizeOptions"]
 
 _PALETTES = (1, 2, 3, 4, 6, 8)
 _WHAT_FOR = ("int8", "int4", "palettize", "sparsity")
@@ -48,14 +48,16 @@ class QuantizeOptions:
         min_agreement: Least share of samples whose best class stays the same, for outputs that are
             scores of classes; with less, nothing is written.
         min_cosine: Least cosine between the source's outputs and the smaller model's, likewise;
-            with `int8`, nodes that cost most stay as they are until it is reached.
+            with `int8`, nodes that cost most stay as they are until it is reached, and with
+            ``float16="auto"`` in float32.
         perplexity_text: A file of text that models which generate predict, before and after.
         max_perplexity: Greatest perplexity on that text; with a greater one, nothing is written.
     """
 
-    int8: bool | Literal["static", "dynamic", "weights"] = field(
-        default=False, metadata={"flag": None}
-    )
+    int8: bool | Literal["static", "dynamic", "weights"] = field(default=False, metadata={
+        "first": True, "help": "Quantise to 8 bits by the target's own tool: activations by ranges "
+        "of --calibration, by ranges at run time, or weights alone.",
+    })  # fmt: skip
     int4: bool = field(default=False, metadata={"help": "Quantise weights to 4 bits."})
     block_size: int | None = field(
         default=None, metadata={"help": "Elements of a row of a weight that share a scale."}
@@ -101,10 +103,7 @@ class QuantizeOptions:
     )
     min_cosine: float | None = field(
         default=None,
-        metadata={
-            "help": "Least cosine with the source's outputs, for which --int8 and --float16 auto "
-            "leave nodes as they are; less fails (exit 4)."
-        },
+        metadata={"help": "Least cosine with the source's outputs; less fails (exit 4)."},
     )
     perplexity_text: str | None = field(
         default=None,
@@ -120,8 +119,10 @@ class QuantizeOptions:
             raise OptionError(f"palettize: expected one of {known}, found {self.palettize}")
         if self.sparsity is not None and not 0.0 < self.sparsity < 1.0:
             raise OptionError(f"sparsity: expected a share between 0 and 1, found {self.sparsity}")
-        check_share("min_agreement", self.min_agreement)
-        check_share("min_cosine", self.min_cosine)
+        for name in ("min_agreement", "min_cosine"):
+            least = getattr(self, name)
+            if least is not None and not 0.0 <= least <= 1.0:
+                raise OptionError(f"{name}: expected a number from 0 to 1, found {least}")
         if self.max_perplexity is not None and self.perplexity_text is None:
             raise OptionError("max_perplexity: of a text, which perplexity_text names")
         if self.int8 and self.int4:
@@ -132,9 +133,8 @@ class QuantizeOptions:
             raise OptionError("int8='static' needs calibration, which ranges are measured on")
         if not self.is_asked:
             given = [f.name for f in fields(self) if not _is_default(self, f.name, f.default)]
-            if given:
+            if given not in ([], ["min_cosine"]):  # It is of float16="auto", too.
                 asks = ", ".join(_WHAT_FOR)
-                asks += " or float16='auto'" if given[0] == "min_cosine" else ""
                 raise OptionError(f"{given[0]}: nothing is to be made smaller; ask by {asks}")
         elif not isinstance(
             self.calibration,
@@ -168,16 +168,6 @@ class QuantizeOptions:
         for name in names:
             if not _is_default(self, name, defaults[name]):
                 raise OptionError(f"{name}: {who} has no such option{hint and f'; {hint}'}")
-
-
-def check_share(name: str, share: float | None) -> None:
-    """Refuse what is no share.
-
-    Raises:
-        OptionError: The number is below 0 or above 1.
-    """
-    if share is not None and not 0.0 <= share <= 1.0:
-        raise OptionError(f"{name}: expected a number from 0 to 1, found {share}")
 
 
 def _is_default(options: QuantizeOptions, name: str, default: AnyValue) -> bool:

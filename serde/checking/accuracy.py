@@ -6,7 +6,7 @@ Samples are run one at a time; of each output only sums are kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from serde.core.report import Nearness, OutputAccuracy
 from serde.engine.base import Engine, run_engine
 from serde.errors import CheckError, OptionError
 
-__all__ = ["Comparison", "Samples", "measure_accuracy", "require_accuracy"]
+__all__ = ["measure_accuracy", "require_accuracy"]
 
 
 def measure_accuracy(
@@ -40,7 +40,7 @@ def measure_accuracy(
     Raises:
         CheckError: An engine failed, or an output is missing or has another shape.
     """
-    comparisons = [Comparison(engine, source, recorded) for engine in (before, after)]
+    comparisons = [_Comparison(engine, source, recorded) for engine in (before, after)]
     count = 0
     for inputs in samples:
         expected = run_engine(source, inputs)
@@ -77,22 +77,12 @@ def require_accuracy(
     return [replace(each, passed=passed(each.after)) for each in found]
 
 
-class Comparison:
-    """Sums of one model's outputs beside the source's.
-
-    Args:
-        engine: Runs the model.
-        source: Runs the source.
-        recorded: Names of the outputs in the model, in the source's order.
-
-    Raises:
-        CheckError: An output is missing.
-    """
+class _Comparison:
+    """Sums of one model's outputs beside the source's."""
 
     def __init__(self, engine: Engine, source: Engine, recorded: Sequence[str] | None) -> None:
         self._engine = engine
         self._names = list(source.outputs)
-        self._finite = True
         self._places = match_outputs(source.outputs, engine.outputs, recorded)
         for name, place in zip(self._names, self._places, strict=True):
             if place is None:
@@ -100,7 +90,6 @@ class Comparison:
         self.sums = [_Sums() for _ in self._names]
 
     def add(self, expected: Sequence[Array], inputs: Mapping[str, Array]) -> None:
-        """Run the model on a sample."""
         found = run_engine(self._engine, inputs)
         for name, wanted, place, sums in zip(
             self._names, expected, self._places, self.sums, strict=True
@@ -112,38 +101,6 @@ class Comparison:
                     f"found {value.shape}"
                 )
             sums.add(wanted, value, last=name == SCORES)
-            self._finite &= bool(np.isfinite(value[np.isfinite(wanted)]).all())
-
-    @property
-    def worst(self) -> float:
-        """The least cosine of an output and sample, -1 where the source alone is finite."""
-        return min(each.worst for each in self.sums) if self._finite else -1.0
-
-
-class Samples:
-    """Inputs, and what the source yields for them, for one comparison after the other.
-
-    Args:
-        source: Runs the source.
-        inputs: Inputs by name, which can be gone over again.
-    """
-
-    def __init__(self, source: Engine, inputs: Iterable[Mapping[str, Array]]) -> None:
-        self._source, self._inputs = source, inputs
-        self._expected: list[Sequence[Array]] = []
-
-    def first(self) -> Mapping[str, Array]:
-        """Return the first inputs."""
-        return next(iter(self._inputs))
-
-    def compare(self, engine: Engine, recorded: Sequence[str] | None) -> Iterator[Comparison]:
-        """Yield how a model compares on all samples so far, sample by sample."""
-        found = Comparison(engine, self._source, recorded)
-        for number, inputs in enumerate(self._inputs):
-            if number == len(self._expected):
-                self._expected.append(run_engine(self._source, inputs))
-            found.add(self._expected[number], inputs)
-            yield found
 
 
 @dataclass
@@ -176,7 +133,7 @@ class _Sums:
         self.other += other
         self.product += product
         self.noise += float(difference @ difference)
-        self.worst = min(self.worst, _cosine(power, other, product))
+        self.worst = min(self.worst, 0.0 if lost.any() else _cosine(power, other, product))
 
     def _add_rows(self, expected: Array, found: Array, *, last: bool) -> None:
         if expected.dtype.kind in "iub":

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from copy import copy
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any as AnyValue, Final
 
 from serde.bridge.quantizing import QuantizeOptions
-from serde.checking.accuracy import Samples, measure_accuracy, require_accuracy
+from serde.checking.accuracy import measure_accuracy, require_accuracy
 from serde.checking.data import CheckData
 from serde.checking.engines import read_target
 from serde.checking.generating import Prompts
 from serde.checking.perplexity import perplexity, read_text
-from serde.checking.sensitivity import fewest, rank_for_int8
+from serde.checking.sensitivity import fewest, rank
 from serde.checking.tolerance import CheckOptions
 from serde.checking.written import WrittenModel
 from serde.core import Array, Report, replace
@@ -58,10 +60,6 @@ def _refuse_quantized(model: RelayModel, wanted: QuantizeOptions) -> None:
             f"{', '.join(wanted.asked)}: the model is quantised already ({names}): "
             "make it smaller from the one in floats"
         )
-
-
-def _excluding(wanted: QuantizeOptions, names: frozenset[str]) -> QuantizeOptions:
-    return replace(wanted, int8_exclude=tuple(sorted({*wanted.int8_exclude, *names})))
 
 
 class Shrinking:
@@ -116,61 +114,56 @@ class Shrinking:
                 check(self._float_path)
             with self._report.stage("quantize"):
                 self._keep_floats(folder)
-                native = self._compress(self._wanted, folder / "tool", self._report)
+                native = self._compress(folder / "tool")
             yield native
 
-    def _compress(self, wanted: QuantizeOptions, folder: Path, report: Report) -> AnyValue:
+    def _compress(self, folder: Path) -> AnyValue:
         samples = None
         if self._calibration is not None:
             samples = _GivenSamples(self._calibration, self._written.expected)
         folder.mkdir()
         return self._conversion.writer.compress(
-            self._float_path, wanted, samples, folder=folder, report=report
+            self._float_path, self._wanted, samples, folder=folder, report=self._report
         )
 
     def _keep_floats(self, folder: Path) -> None:
-        """Leave nodes in floats that cost most, if a cosine is asked for that needs it."""
-        written, wanted, tried = self._written, self._wanted, dict[frozenset[str], float]()
-        least = wanted.min_cosine
+        """Leave nodes in floats that cost most, if the cosine that is asked for needs it."""
+        wanted, written, least = self._wanted, self._written, self._wanted.min_cosine
+        tried: dict[frozenset[str], float] = {}
         if not wanted.int8 or least is None:
             return
-        with closing(written.open_source()) as source:
-            samples = written.kept_samples(source, self._check)
 
-            def enough(names: frozenset[str]) -> bool:
-                if names not in tried:
-                    tried[names] = self._measure(_excluding(wanted, names), folder, samples)
-                return tried[names] >= least
+        @cache
+        def enough(names: frozenset[str]) -> bool:
+            tried[names] = self._cosine_without({*wanted.int8_exclude, *names}, folder)
+            return tried[names] >= least
 
-            if enough(frozenset()):
-                return
-            native, model = read_target(self._conversion.writer, self._float_path)
-            known = frozenset(self._conversion.writer.names(native).nodes)
-            first = written.given(model, samples.first())
-            found = fewest(rank_for_int8(model, first, known), enough)
-        # With nothing left to quantise the rest is told by what is quantised as a whole.
-        if found is None or tried[found] > 1.0:
+        if enough(frozenset()):
             return
-        self._wanted = _excluding(wanted, found)
+        native, model = read_target(self._conversion.writer, self._float_path)
+        with closing(written.open_source()) as source:
+            first = written.given(model, next(iter(written.samples(source, source, self._check))))
+        found = fewest(rank(model, first, self._conversion.writer.names(native).nodes), enough)
+        if found is None or tried[found] > 1.0:  # Then the limit refuses what is quantised wholly.
+            return
+        self._wanted = replace(wanted, int8_exclude=(*sorted({*wanted.int8_exclude, *found}),))
         names = ",".join(self._wanted.int8_exclude)
-        facts = self._report.facts
-        facts["int8_exclude"], facts["int8_runs"] = names, len(tried)
-        self._report.notes.append(
-            f"int8: --int8-exclude {names}; least cosine {tried[found]:.9g} in {len(tried)} runs"
-        )
+        told = f"least cosine {tried[found]:.9g}, runs: {len(tried)}"
+        self._report.facts |= {"int8_exclude": names, "int8_runs": len(tried)}
+        self._report.notes.append(f"int8: --int8-exclude {names}; {told}")
 
-    def _measure(self, wanted: QuantizeOptions, folder: Path, samples: Samples) -> float:
+    def _cosine_without(self, names: set[str], folder: Path) -> float:
         """Return the least cosine of an output with some nodes in floats; 2 where all are."""
+        trial, wanted = copy(self), replace(self._wanted, min_agreement=None, min_cosine=None)
+        trial._report, trial._text = Report(), None
+        trial._wanted = replace(wanted, int8_exclude=(*sorted(names),), max_perplexity=None)
         with TemporaryDirectory(dir=folder) as name:
-            place = Path(name)
             try:
-                native = self._compress(wanted, place / "tool", Report())
+                native = trial._compress(Path(name) / "tool")
             except UnsupportedModelError:
                 return 2.0
-            path = self._save(place / "small" / self._float_path.name, native)
-            with closing(self._written.open_target(path)) as engine:
-                *_, found = samples.compare(engine, self._written.outputs)
-            return min(each.nearness().cosine for each in found.sums)
+            trial.measure(trial._save(Path(name) / "small" / self._float_path.name, native))
+        return min(each.after.cosine for each in trial._report.accuracy)
 
     def export(self, path: Path | None, sources: Sequence[Path]) -> AnyValue:
         """Return the path of the smaller model, or without one the native object of users.

@@ -7,7 +7,6 @@ from contextlib import ExitStack, closing
 from functools import cached_property
 from pathlib import Path
 
-from serde.checking.accuracy import Samples
 from serde.checking.checks import locate_difference, wide_flag
 from serde.checking.engines import engine_for_path, renamed_engine, source_engine
 from serde.checking.generating import OverFixedCaches, Prompts, compare_as_used, generates
@@ -81,29 +80,15 @@ class WrittenModel:
             return self.growing.meta.outputs
         return self.conversion.writer.names(self.conversion.native).outputs
 
-    def kept_samples(self, source: Engine, check: CheckOptions) -> Samples:
-        """Return the same for several targets: of a user read again each time, others kept."""
-        sets = self.samples(source, source, check)
-        return Samples(source, [*sets] if check.data is None else sets)
-
     def given(self, model: RelayModel, sample: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Return a sample by the names that a form of the target has for its inputs.
-
-        Where caches got a fixed length, samples have others, and one is drawn.
-        """
+        """Return a sample by other names of inputs; a drawn one where caches have other lengths."""
         if self.growing is not None:
             return random_inputs(model, seed=0, lengths=resolve_dims(model))
         names = match_names([each.name_hint for each in model.inputs()], list(sample))
         return {name: sample[other] for name, other in names.items()}
 
     def samples(self, source: Engine, target: Engine, check: CheckOptions) -> InputSets:
-        """Return inputs on which source and target are compared.
-
-        Args:
-            source: Runs the source.
-            target: Runs the target.
-            check: Which; prompts without data where the model generates.
-        """
+        """Return inputs on which they are compared; without data prompts of what generates."""
         data, model = check.data, self.compared
         if data is None and generates(model):
             data = Prompts(model, check.dims).samples(source, padded=False)

@@ -10,14 +10,11 @@ import click
 from click.shell_completion import CompletionItem
 
 __all__ = [
-    "FORMAT_THEME", "READING_THEME", "USUAL", "Flag", "complete_formats", "complete_limits",
+    "FORMAT_THEME", "READING_THEME", "Flag", "complete_formats", "complete_limits",
     "complete_lossy_steps", "complete_paths",
 ]  # fmt: skip
 
 READING_THEME = "Reading any format"
-USUAL = "usual"
-"""Value of a flag without the word that may stand behind it."""
-
 FORMAT_THEME = "Format "
 """What is in front of the name of a format where the options are its own."""
 
@@ -30,16 +27,12 @@ class Flag(click.Option):
 
     Attributes:
         theme: What it is for, by which the help groups it; empty for what everyone needs.
-        words: What may stand behind it, and need not.
     """
 
     theme = ""
 
-    def __init__(
-        self, *args: Any, aliases: Sequence[str] = (), words: Sequence[str] = (), **kwargs: Any
-    ) -> None:
+    def __init__(self, *args: Any, aliases: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.words = tuple(words)
         self.aliases = [each for each in aliases if each not in self.opts]
         self._defaults: dict[str, str] = {}
 

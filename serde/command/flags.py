@@ -20,7 +20,7 @@ from typing import Any as AnyValue
 import click
 
 from serde.bridge.options import other_names
-from serde.command.flag import FORMAT_THEME, READING_THEME, USUAL, Flag, complete_paths
+from serde.command.flag import FORMAT_THEME, READING_THEME, Flag, complete_paths
 from serde.conversion.signature import attribute_texts, option_default
 from serde.errors import OptionError
 
@@ -223,10 +223,9 @@ def _click_kind(hint: AnyValue, default: AnyValue) -> dict[str, AnyValue] | None
         metavar = "|".join(["INTEGER", *choices])
         return {"type": _number_or(choices), "default": None, "metavar": metavar}
     if set(members) == {bool, *words} and len(words) == 1:
-        choices = typing.get_args(words[0])
-        kind = click.Choice((USUAL, *choices))
-        metavar = f"[{'|'.join(choices)}]"
-        return {"type": kind, "words": choices, "metavar": metavar, "callback": _word_or_true}
+        kind = click.Choice(("usual", *typing.get_args(words[0])))
+        found = {"type": kind, "metavar": f"[{'|'.join(kind.choices[1:])}]"}
+        return {**found, "callback": lambda _ctx, _option, value: value == "usual" or value}
     if len(members) != 1:
         return None
     (member,) = members
@@ -242,10 +241,6 @@ def _click_kind(hint: AnyValue, default: AnyValue) -> dict[str, AnyValue] | None
         gather: Callable[..., AnyValue] = _make_gatherer(typing.get_origin(member))
         return {"multiple": True, "callback": gather, "metavar": "A,B"}
     return None
-
-
-def _word_or_true(_ctx: click.Context, _option: click.Parameter, value: AnyValue) -> AnyValue:
-    return value == USUAL or value
 
 
 def _number_or(words: Sequence[str]) -> Callable[[str], int | str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any as AnyValue, Literal
 
-from serde.bridge.quantizing import check_share
 from serde.core import Report, dataclass, field, pause_garbage_collection, replace
 from serde.core.lossy import FLOAT16_OVERFLOW, check_allowed
 from serde.core.texts import weights_text
@@ -148,37 +147,26 @@ class PrepareOptions(CutOptions):
             that only matter in training dropped.
         keep_batch_norm: Leave batch normalisations as they are; otherwise one that follows a
             convolution or dense layer becomes part of its weights.
-        float16: Compute in float16. With ``"auto"`` nodes stay float32 without which the target is
-            not as near to the source as `min_cosine` asks; they are found by running both.
+        float16: Compute in float16. With ``"auto"`` those nodes stay float32 that `min_cosine`
+            (0.999 if left out) needs for each output and sample, found by running both models.
         keep_io_types: With `float16`, leave the dtypes of inputs and outputs as they are.
         op_block_list: With `float16`, Relay operators or node names that stay float32, besides
             the default list.
-        min_cosine: Least cosine of each output of the target with the source's, of every sample
-            with ``float16="auto"`` (0.999 if left out), of all samples where something is made
-            smaller; with less, nothing is written.
         allow: Names of lossy steps that may be taken.
     """
 
     simplify: bool = True
     keep_batch_norm: bool = False
-    float16: bool | Literal["auto"] = field(
-        default=False,
-        metadata={
-            "aliases": ("fp16",),
-            "first": True,
-            "help": "Compute in float16; auto: but for what --min-cosine (0.999) needs.",
-        },
-    )
+    float16: bool | Literal["auto"] = field(default=False, metadata={
+        "aliases": ("fp16",), "first": True,
+        "help": "Compute in float16; auto: but for what --min-cosine (0.999) needs.",
+    })  # fmt: skip
     keep_io_types: bool = False
     op_block_list: frozenset[str] = frozenset()
-    min_cosine: float | None = field(default=None, metadata={"flag": None})
     allow: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         check_allowed(self.allow)
-        check_share("min_cosine", self.min_cosine)
-        if self.min_cosine is not None and self.float16 != "auto":
-            raise OptionError("min_cosine: nothing is looked for; ask by float16='auto' or int8")
 
 
 @pause_garbage_collection()
@@ -213,8 +201,7 @@ def prepare(
         report: Filled with notes and refused steps.
 
     Raises:
-        OptionError: A model with references is to compute in float16, or which nodes are to is
-            still to be found.
+        OptionError: A model with references is to compute in float16.
         UnsupportedModelError: A step would lose precision in a way that is not allowed, or there
             are references, and lists do not stay.
     """

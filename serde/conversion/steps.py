@@ -13,7 +13,6 @@ from typing import Any as AnyValue
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import PIVOT, target_bridge
 from serde.bridge.options import bind_options, option_names, refuse_options
-from serde.bridge.quantizing import QuantizeOptions
 from serde.conversion.locations import Locations
 from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, prepare, with_wanted_ends
 from serde.core import Report, dataclass, expect, pause_garbage_collection, replace
@@ -26,7 +25,7 @@ from serde.walk.metadata import note_lost
 from serde.walk.user_converters import with_directions
 
 __all__ = [
-    "Conversion", "PathLike", "bind_all", "bind_passes", "bind_smaller", "call_anywhere",
+    "Conversion", "PathLike", "bind_all", "bind_passes", "call_anywhere",
     "check_mapping", "convert_source", "find_target", "load_model", "may_lie_elsewhere",
     "prepare_for", "read_model", "source_paths", "target_check", "wanted_part", "write_model",
 ]  # fmt: skip
@@ -168,7 +167,6 @@ def _stored(path: Path) -> int:
 def prepare_for(
     bridge: AnyBridge, model: RelayModel, passes: PrepareOptions, options: AnyValue, report: Report
 ) -> RelayModel:
-    """Return a model as the exporter of a format is given it."""
     if bridge.name != PIVOT:
         model = hold_for_user(model, options.converters, bridge.name, report)
         raise_if_refused(report)
@@ -297,21 +295,6 @@ def bind_passes(
     passes, rest = bind_options(PrepareOptions, options)
     own = {*option_names(writer.export_options)}
     return passes, {**rest, **{name: value for name, value in options.items() if name in own}}
-
-
-def bind_smaller(options: Mapping[str, AnyValue]) -> tuple[QuantizeOptions, dict[str, AnyValue]]:
-    """Return the options of what is made smaller, and the rest; `min_cosine` is of either.
-
-    Raises:
-        OptionError: Nodes for float16 are to be looked for in what is made smaller.
-    """
-    searched = [options[name] for name in ("float16", "fp16") if name in options] == ["auto"]
-    kept = {name: options[name] for name in ("min_cosine",) if searched and name in options}
-    others = {name: value for name, value in options.items() if name not in kept}
-    smaller, rest = bind_options(QuantizeOptions, others)
-    if searched and smaller.is_asked:
-        raise OptionError(f"float16='auto' and {smaller.asked[0]}: one of them")
-    return smaller, {**rest, **kept}
 
 
 def bind_all(

@@ -44,8 +44,6 @@ def exit_code(error: BaseException) -> int:
     """Return the exit code of an error that ended a command."""
     if isinstance(error, CheckError):
         report = error.report
-        if error.differs:
-            return 4
         if report is not None and any(each.passed is False for each in report.accuracy):
             return 4
         return 4 if report is not None and report.verdicts and not report.says_nothing else 5

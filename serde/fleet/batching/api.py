@@ -20,7 +20,6 @@ from serde.bridge.options import bind_options, refuse_options
 from serde.checking.tolerance import Tolerance
 from serde.conversion.prepare import PrepareOptions
 from serde.conversion.signature import takes_options
-from serde.conversion.steps import bind_smaller
 from serde.core.limits import Limits
 from serde.core.systems import has_fork_server
 from serde.errors import OptionError
@@ -254,7 +253,7 @@ def _check_options(
         if not Path(path).is_file():
             raise OptionError(f"converters: {path}: there is no such file")
     bind_options(writer.export_options, _without_code(options))
-    bind_options(PrepareOptions, bind_smaller(_without_code(options))[1])
+    bind_options(PrepareOptions, _without_code(options))
 
 
 def _without_code(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:

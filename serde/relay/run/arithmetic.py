@@ -18,10 +18,7 @@ from serde.relay.ir import BitLevel, Call, Constant, Float32, Quantized, TensorT
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.schema import Array
 
-__all__ = [
-    "Application", "Arithmetic", "Exact", "OperandsRounded", "Rounded", "Stepped", "Watched",
-    "WeightsRounded", "round_to_float16",
-]  # fmt: skip
+__all__ = ["Application", "Arithmetic", "Exact", "OperandsRounded", "Rounded", "Stepped", "Watched"]
 
 KernelRun = Callable[[OpDef, Sequence[AnyValue], Mapping[str, AnyValue]], AnyValue]
 
@@ -104,14 +101,16 @@ class Watched(Arithmetic):
 
 
 @dataclass(frozen=True)
-class WeightsRounded(Exact):
-    """Computes in float64 with weights and constants as a narrower dtype holds them.
+class OperandsRounded(Exact):
+    """Computes in float64 on operands as fewer bits hold them.
 
     Attributes:
-        dtype: The narrower dtype.
+        narrow: Gives what is left of an array of float64.
+        stored: Whether weights and constants alone are rounded.
     """
 
-    dtype: str
+    narrow: Callable[[Array], Array]
+    stored: bool = False
 
     def apply(self, made: Application) -> AnyValue:
         """Return what the operator yields in float64."""
@@ -122,29 +121,12 @@ class WeightsRounded(Exact):
         return super().apply(replace(made, args=rounded))
 
     def _round(self, value: AnyValue, *, constant: bool) -> AnyValue:
-        if not constant and not isinstance(value, Weight):
+        if self.stored and not constant and not isinstance(value, Weight):
             return value
         wide = _widen(value)
         if not isinstance(wide, np.ndarray) or wide.dtype != np.float64:
             return wide
-        return wide.astype(numpy_dtype(self.dtype)).astype(np.float64)
-
-
-@dataclass(frozen=True)
-class OperandsRounded(Exact):
-    """Computes in float64 on operands of float32 as fewer bits hold them.
-
-    Attributes:
-        narrow: Gives what is left of an array in float32; others it returns.
-    """
-
-    narrow: Callable[[AnyValue], AnyValue]
-
-    def apply(self, made: Application) -> AnyValue:
-        """Return what the operator yields in float64."""
-        pairs = zip(made.args, made.node.args, strict=True)
-        declared = [_as_declared(_map(_load, value), arg.type) for value, arg in pairs]
-        return super().apply(replace(made, args=[_map(self.narrow, each) for each in declared]))
+        return self.narrow(wide)
 
 
 @dataclass(frozen=True)
@@ -167,10 +149,8 @@ class Rounded(Arithmetic):
         names = ("" if span is None else span.source_name, made.definition.name)
         if (wide is not None and wide.default) or not self.keep.isdisjoint(names):
             return super().apply(made)
-        value = made.run(
-            made.definition, [_map(round_to_float16, arg) for arg in made.args], made.attrs
-        )
-        return value if isinstance(value, Generator) else _map(round_to_float16, value)
+        value = made.run(made.definition, [_map(_round, arg) for arg in made.args], made.attrs)
+        return value if isinstance(value, Generator) else _map(_round, value)
 
 
 class Stepped(Arithmetic):
@@ -215,8 +195,7 @@ def _wide_dtype(value: AnyValue) -> AnyValue:
     return value
 
 
-def round_to_float16(value: AnyValue) -> AnyValue:
-    """Return an array or weight of float32 as float16 holds it, its ends for what is beyond."""
+def _round(value: AnyValue) -> AnyValue:
     value = _load(value)
     if not isinstance(value, np.ndarray) or value.dtype != np.float32:
         return value

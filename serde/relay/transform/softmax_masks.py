@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Mapping, Sequence
+from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.core import Array, ArrayWeight, Weight
+from serde.core import Array, ArrayWeight
 from serde.core.limits import current_limits
 from serde.relay.ir import Call, Constant, Expr, Moves, RelayModel, call, trait_of
 from serde.relay.ir.expr import Var
@@ -28,151 +28,111 @@ def saturate_masks(model: RelayModel, keep: frozenset[str] = frozenset()) -> Rel
     Scores are numbers of float16, as what stays in float32 is left alone. Three forms are known:
 
     - ``softmax(where(hidden, C, scores))`` with one number C: it becomes the least of float16.
-      A row that is hidden wholly is uniform before and after. In another one, hidden scores get
-      no weight before; afterwards neither, if its greatest score is 104 or more above that
-      number. Only rows within the last 0.2% of float16's range are not so, whose scores are
-      multiples of 32 there.
+      A row that is hidden wholly is uniform before and after. In another, hidden scores get no
+      weight before; afterwards neither, if its greatest score is 104 or more above that number.
+      Only rows within the last 0.2% of float16's range are not so, where steps are 32.
     - ``softmax(scores + where(hidden, C, rest))``: in float32 such a sum is C itself if C is -2**41
       or less, so it is ``where(hidden, C, scores + rest)``, the first form.
     - ``softmax(scores + mask)`` with a mask of known numbers, of which each row has one of float16:
       the others become negative infinity. The row's maximum is finite, if no such sum leaves
       float16, and what is hidden has no weight.
 
-    Any other, such as ``(1 - mask) * C``, of which a row may be hidden wholly, would tell scores
-    of such a row apart that float32 makes equal: it is left, and refused or kept in float32.
+    Of any other, such as ``(1 - mask) * C``, a row may be hidden wholly, whose scores would be told
+    apart that float32 makes equal: it is left, and refused or kept in float32.
 
     Args:
         model: A model with inferred types that becomes float16.
         keep: Names of operators or nodes that stay float32.
     """
-    masks = _Masks(model, keep)
-    main = rewrite_function(model.main, masks.change)
-    if main is model.main and not masks.weights():
-        return model
+    users: dict[Expr, list[Expr]] = {}
+    for node in post_order(model.main):
+        for child in children(node):
+            users.setdefault(child, []).append(node)
+    stored: dict[Var, list[Array]] = {}
+
+    def change(node: Expr, new: Expr) -> Expr:
+        name = "" if node.span is None else node.span.source_name
+        if not isinstance(new, Call) or not _is(node, *{"where", "add"} - keep) or name in keep:
+            return new
+        axes = _softmax_axes(node, users)
+        if not axes or not isinstance(node.type, TensorType) or node.type.dtype != "float32":
+            return new
+        found = _chosen(new, new, None, _HIDDEN) if _is(node, "where") else None
+        for scores, mask in (new.args, new.args[::-1]) if _is(node, "add") else ():
+            if isinstance(mask, Call) and _is(mask, "where"):
+                found = found or _chosen(new, mask, scores, _ABSORBS)
+            hidden = _infinite(mask, model, axes, len(node.type.shape))
+            if hidden is not None and isinstance(mask, Var):
+                stored.setdefault(mask, []).append(hidden)
+            elif hidden is not None:
+                found = call("add", scores, Constant(hidden, mask.span), span=new.span)
+        return new if found is None or found.type != node.type else found
+
+    main = rewrite_function(model.main, change)
     functions = {name: main if f is model.main else f for name, f in model.mod.functions.items()}
-    params = {**model.params, **masks.weights()}
+    params = dict(model.params)
+    for var, found in stored.items():  # A weight changes where all that read it are such sums.
+        if len(found) == sum(isinstance(each, Call) for each in users[var]):
+            params[var.name_hint] = ArrayWeight(found[0])
     return model.evolve(mod=model.mod.with_functions(functions), params=params)
 
 
-class _Masks:
-    def __init__(self, model: RelayModel, keep: frozenset[str]) -> None:
-        self._params, self._keep = model.params, keep
-        self._hidden: dict[Var, list[Array]] = {}
-        self._users: dict[Expr, list[Expr]] = {}
-        for node in post_order(model.main):
-            for child in children(node):
-                self._users.setdefault(child, []).append(node)
-
-    def weights(self) -> dict[str, Weight]:
-        """Return masks that are weights, each where all that read it are such sums."""
-        uses = {var: sum(isinstance(x, Call) for x in self._users[var]) for var in self._hidden}
-        found = {var: each for var, each in self._hidden.items() if len(each) == uses[var]}
-        return {var.name_hint: ArrayWeight(each[0]) for var, each in found.items()}
-
-    def change(self, node: Expr, new: Expr) -> Expr:
-        """Return what an operator becomes, by what it is in the model and with new operands."""
-        if not _is(node, "where", "add") or not isinstance(new, Call) or _is(node, *self._keep):
-            return new
-        if node.span is not None and node.span.source_name in self._keep:
-            return new
-        if not isinstance(node.type, TensorType) or node.type.dtype != "float32":
-            return new
-        axes = self._softmax_axes(node)
-        changed = self._changed(new, axes) if axes else None
-        return new if changed is None or changed.type != node.type else changed
-
-    def _softmax_axes(self, node: Expr) -> set[int | None]:
-        """Return the axes of the softmaxes, all that a value is for; None of one behind a movement.
-
-        Whether the greatest score is negative infinity may be asked, too.
-        """
-        found, waiting = set[int | None](), [(node, False)]
-        while waiting:
-            value, moved = waiting.pop()
-            for user in self._users.get(value, ()):
-                if not isinstance(user, Call):
-                    return set()
-                if _is(user, "nn.softmax"):
-                    found.add(None if moved else user.attrs["axis"])
-                elif _is(user, "max") and all(map(_asks_for_infinity, self._users.get(user, ()))):
-                    found |= {None} if moved else {*(user.attrs["axis"] or [None])}
-                elif _is(user, "where") and user.type == value.type and user.args[0] is not value:
-                    waiting.append((user, moved))
-                elif trait_of(user, Moves) and user.args[0] is value:
-                    waiting.append((user, True))
-                else:
-                    return set()
-        return found
-
-    def _changed(self, node: Call, axes: set[int | None]) -> Expr | None:
-        """Return a mask's operator with other numbers, None where it is not known."""
-        if _is(node, "where"):
-            return _with_one(node, node, _HIDDEN, lambda other: other)
-        for scores, mask in (node.args, node.args[::-1]):
-            if isinstance(mask, Call) and _is(mask, "where"):
-                found = _with_one(node, mask, _ABSORBS, partial(_sum, node, scores))
-                if found is not None:
-                    return found
-            hidden = _infinite(self._numbers(mask), axes, node)
-            if hidden is not None and isinstance(mask, Constant):
-                return call("add", scores, Constant(hidden, mask.span), span=node.span)
-            if hidden is not None and isinstance(mask, Var):
-                self._hidden.setdefault(mask, []).append(hidden)
-        return None
-
-    def _numbers(self, mask: Expr) -> Array | None:
-        if isinstance(mask, Constant):
-            return mask.data
-        weight = self._params.get(mask.name_hint) if isinstance(mask, Var) else None
-        if weight is None or weight.nbytes > current_limits().values:
-            return None
-        return weight.array()
-
-
-def _is(node: Expr, *names: str) -> bool:
+def _is(node: AnyValue, *names: str) -> bool:
     return isinstance(node, Call) and getattr(node.op, "name", None) in names
 
 
+def _softmax_axes(node: Expr, users: Mapping[Expr, Sequence[AnyValue]]) -> set[int | None]:
+    """Return the axes of all softmaxes, and tests for infinity, that alone read a value.
+
+    It is None of one behind an operator that moves elements.
+    """
+    found, waiting = set[int | None](), [(node, False)]
+    for value, moved in waiting:
+        for user in users.get(value, ()):
+            if _is(user, "max") and all(map(_asks_for_infinity, users.get(user, ()))):
+                found |= {None} if moved else {*(user.attrs["axis"] or [None])}
+            elif _is(user, "nn.softmax"):
+                found.add(None if moved else user.attrs["axis"])
+            elif _is(user, "where") and user.type == value.type and user.args[0] is not value:
+                waiting.append((user, moved))
+            elif trait_of(user, Moves) and user.args[0] is value:
+                waiting.append((user, True))
+            else:
+                return set()
+    return found
+
+
 def _asks_for_infinity(node: Expr) -> bool:
-    if not isinstance(node, Call) or not _is(node, "equal"):
-        return False
-    return any(isinstance(x, Constant) and bool((x.data == -np.inf).all()) for x in node.args)
+    ends = (isinstance(each, Constant) and (each.data == -np.inf).all() for each in children(node))
+    return _is(node, "equal") and any(ends)
 
 
-def _with_one(node: Call, mask: Call, most: float, other: Callable[[Expr], Expr]) -> Expr | None:
-    """Return a choice with one of its numbers, up to `most`, as the least one of float16."""
-    found = [_saturated(each, most) for each in mask.args[1:]]
-    if found.count(None) != 1:
+def _chosen(node: Call, mask: Call, scores: Expr | None, most: float) -> Call | None:
+    """Return a choice with one number, up to `most`, as float16's least; scores join the other."""
+    sides = list(mask.args[1:])
+    numbers = [x.data if isinstance(x, Constant) and x.data.size else np.ones(1) for x in sides]
+    hides = [bool(-np.inf < x.min() == x.max() <= most) for x in numbers]
+    if sum(hides) != 1:
         return None
-    sides = [new or other(old) for new, old in zip(found, mask.args[1:], strict=True)]
+    at = hides.index(True)
+    if scores is not None:
+        plain = numbers[1 - at].any() or not isinstance(sides[1 - at], Constant)
+        sides[1 - at] = call("add", scores, sides[1 - at], span=node.span) if plain else scores
+    sides[at] = Constant(np.full(numbers[at].shape, -_END, np.float32), sides[at].span)
     return call("where", mask.args[0], *sides, span=node.span)
 
 
-def _sum(node: Call, scores: Expr, rest: Expr) -> Expr:
-    if isinstance(rest, Constant) and not rest.data.any():
-        return scores
-    return call("add", scores, rest, span=node.span)
-
-
-def _saturated(branch: Expr, most: float) -> Constant | None:
-    """Return a constant of one number up to `most` as the least one of float16."""
-    if not isinstance(branch, Constant) or not branch.data.size:
+def _infinite(mask: Expr, model: RelayModel, axes: set[int | None], rank: int) -> Array | None:
+    """Return a known mask with negative infinities, if it hides something and no row wholly."""
+    data: Array | None = mask.data if isinstance(mask, Constant) else None
+    weight = model.params.get(mask.name_hint) if isinstance(mask, Var) else None
+    if weight is not None and weight.nbytes <= current_limits().values:
+        data = weight.array()
+    if data is None or None in axes or data.dtype != np.float32:
         return None
-    least, greatest = branch.data.min(), branch.data.max()
-    if not (least == greatest <= most and np.isfinite(least)):
+    hidden, held = (data <= _HIDES) & np.isfinite(data), np.abs(data) <= _END
+    whole = held.reshape((1,) * (rank - data.ndim) + data.shape)
+    rows = all(whole.any(axis).all() for axis in axes if axis is not None)
+    if not hidden.any() or not (hidden | held).all() or not rows:
         return None
-    return Constant(np.full_like(branch.data, -_END), branch.span)
-
-
-def _infinite(mask: Array | None, axes: set[int | None], node: Call) -> Array | None:
-    """Return a mask with negative infinities, if it hides something and no row wholly."""
-    rank = len(getattr(node.type, "shape", ()))
-    if mask is None or None in axes or mask.dtype != np.float32:
-        return None
-    hidden, held = (mask <= _HIDES) & np.isfinite(mask), np.abs(mask) <= _END
-    whole = held.reshape((1,) * (rank - mask.ndim) + mask.shape)
-    if not hidden.any() or not (hidden | held).all():
-        return None
-    if not all(whole.any(axis).all() for axis in axes if axis is not None):
-        return None
-    return np.where(hidden, np.float32(-np.inf), mask)
+    return np.where(hidden, np.float32(-np.inf), data)
