@@ -360,9 +360,8 @@ class _Passes3(TypedDict, total=False):
     """Least share of samples whose best class stays the same, for outputs that are scores of
     classes; with less, nothing is written (default None)."""
     min_cosine: float | None
-    """Least cosine between the source's outputs and the smaller model's, likewise; with int8, nodes
-    that cost most stay as they are until it is reached, and with float16="auto" in float32
-    (default None)."""
+    """Least cosine between the source's outputs and the smaller model's, likewise; nodes stay as
+    they are for it with int8, and in float32 with float16="auto" (default None)."""
     perplexity_text: str | None
     """A file of text that models which generate predict, before and after (default None)."""
     max_perplexity: float | None

@@ -48,8 +48,7 @@ class QuantizeOptions:
         min_agreement: Least share of samples whose best class stays the same, for outputs that are
             scores of classes; with less, nothing is written.
         min_cosine: Least cosine between the source's outputs and the smaller model's, likewise;
-            with `int8`, nodes that cost most stay as they are until it is reached, and with
-            ``float16="auto"`` in float32.
+            nodes stay as they are for it with `int8`, and in float32 with ``float16="auto"``.
         perplexity_text: A file of text that models which generate predict, before and after.
         max_perplexity: Greatest perplexity on that text; with a greater one, nothing is written.
     """

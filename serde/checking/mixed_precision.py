@@ -1,12 +1,11 @@
 """Which nodes stay in float32, so that the rest in float16 is as near to the source as is asked.
 
-Two decide whether a list is enough: Relay, rounding what each operator reads and yields, as an
-accelerator does, and what runs the target, which on a processor may round nothing in between.
+By Relay, which rounds after each operator, and by the target's runtime, which may not in between.
 """
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +22,7 @@ from serde.conversion.steps import Conversion, prepare_for
 from serde.core import Report, replace
 from serde.core.limits import budget
 from serde.core.report import OutputAccuracy
-from serde.errors import CheckError
+from serde.errors import CheckError, UnsupportedModelError
 from serde.relay.run.arithmetic import Rounded
 from serde.relay.transform import saturate_masks
 
@@ -37,9 +36,9 @@ def find_wide_names(
 
     Args:
         made: The source as it was read, and what is wanted of it.
-        least: Cosine that every output of every sample has to have.
+        least: Cosine of every output and sample.
         check: The samples.
-        report: Gets the nodes as ``op_block_list``, the cosine reached and the number of runs.
+        report: Gets the nodes as ``op_block_list``, the cosine and the number of runs.
 
     Raises:
         CheckError: With all nodes in float32 the target is not near enough, or it cannot run.
@@ -54,7 +53,7 @@ def find_wide_names(
         with budget().lent():
             wide = replace(made.written(plain, Report()), passes=passes(frozenset()))
             model = prepare_for(made.writer, made.part, plain, made.options, Report())
-            model = saturate_masks(model, keep)
+            model, _ = saturate_masks(model, keep)
         written = WrittenModel(wide)
         source = running.enter_context(closing(written.open_source()))
         samples = written.samples(source, source, check)
@@ -70,12 +69,13 @@ def find_wide_names(
         def enough(names: frozenset[str]) -> bool:
             if any(found < limit for found, limit in zip(rounded(names), limits, strict=True)):
                 return False
-            tried[names] = _measure(made, passes(names), samples)
-            return all(each.after.worst_cosine >= least for each in tried[names])
+            with suppress(UnsupportedModelError):  # What is beyond float16 is refused.
+                tried[names] = _measure(made, passes(names), samples)
+            return names in tried and all(each.after.worst_cosine >= least for each in tried[names])
 
         found = fewest(ranking, enough)
     if found is None:
-        *_, rows = tried.values()
+        rows = tried.get(ranking[-1]) or _measure(made, passes(ranking[-1]), samples)
         report.accuracy = [replace(x, passed=x.after.worst_cosine >= least) for x in rows]
         most = min(each.after.worst_cosine for each in rows)
         told = f"float16: cosine {most:.9g} with all nodes in float32, expected {least:g}"

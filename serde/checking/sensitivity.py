@@ -28,17 +28,14 @@ from serde.relay.transform import InferType, ToGraphNormalForm
 __all__ = ["fewest", "find_wide_nodes", "rank"]
 
 _BEYOND, _ELEMENTS, _MOST, _RUNS, _NODES, _SECONDS = 65520.0, 2**16, 1e3, 32, 8, 30.0
-"""Smallest magnitude that float16 does not hold, elements of a value that are compared, greatest
-error, how often something is left out of a list, and nodes and time of a verdict's proposal."""
+"""What float16 does not hold, elements that are compared, the greatest error, how often a list is
+made smaller, and the nodes and seconds of a verdict's proposal."""
 
 
 def fewest(
     ranking: Sequence[frozenset[str]], enough: Callable[[frozenset[str]], bool]
 ) -> frozenset[str] | None:
-    """Return a small set of names that is enough, with the first group; None if not even all are.
-
-    How many groups it takes is found by halving; then parts are left out, down to single names.
-    """
+    """Return a small set that is enough, the first group in it; None if not even all is."""
     steps = list(dict.fromkeys(accumulate(ranking, lambda names, more: names | more)))
     at = 0 if enough(steps[0]) else bisect_left(steps[:-1], True, key=enough)
     if not enough(steps[at]):

@@ -265,8 +265,7 @@ def _references(model: RelayModel) -> list[Expr]:
 
 
 def _as_float16(model: RelayModel, options: PrepareOptions, report: Report) -> RelayModel:
-    keep = options.op_block_list
-    model = transform.saturate_masks(model, keep)
+    model, keep = transform.saturate_masks(model, options.op_block_list)
     lost = transform.float16_overflows(model, keep=keep, keep_io=options.keep_io_types)
     for what in lost:
         why = "has values beyond the range of float16"

@@ -22,51 +22,53 @@ _HIDDEN, _HIDES, _ABSORBS = -_END - 104, -3 * _END - 104, -(2.0**41)
 with one none beside such a sum, and from where down such a sum is the number itself, in float32."""
 
 
-def saturate_masks(model: RelayModel, keep: frozenset[str] = frozenset()) -> RelayModel:
+def saturate_masks(
+    model: RelayModel, keep: frozenset[str] = frozenset()
+) -> tuple[RelayModel, frozenset[str]]:
     """Give masks in front of a softmax numbers of float16, where its results stay the same.
 
-    Scores are numbers of float16, as what stays in float32 is left alone. Three forms are known:
+    Scores are numbers of float16; what stays float32 as a whole is left alone. The forms are:
 
     - ``softmax(where(hidden, C, scores))`` with one number C: it becomes the least of float16.
-      A row that is hidden wholly is uniform before and after. In another, hidden scores get no
+      A row that is hidden wholly is uniform before and after. In another, hidden scores have no
       weight before; afterwards neither, if its greatest score is 104 or more above that number.
       Only rows within the last 0.2% of float16's range are not so, where steps are 32.
     - ``softmax(scores + where(hidden, C, rest))``: in float32 such a sum is C itself if C is -2**41
       or less, so it is ``where(hidden, C, scores + rest)``, the first form.
     - ``softmax(scores + mask)`` with a mask of known numbers, of which each row has one of float16:
-      the others become negative infinity. The row's maximum is finite, if no such sum leaves
-      float16, and what is hidden has no weight.
+      the others become negative infinity. Some sum of the row is finite, and no hidden one counts.
 
     Of any other, such as ``(1 - mask) * C``, a row may be hidden wholly, whose scores would be told
-    apart that float32 makes equal: it is left, and refused or kept in float32.
-
-    Args:
-        model: A model with inferred types that becomes float16.
-        keep: Names of operators or nodes that stay float32.
+    apart that float32 makes equal: it is left, and refused or kept in float32. Returned besides are
+    the names to `keep`, with those of masks that are added to scores in float32.
     """
     users: dict[Expr, list[Expr]] = {}
     for node in post_order(model.main):
         for child in children(node):
             users.setdefault(child, []).append(node)
     stored: dict[Var, list[Array]] = {}
+    masks: set[str] = set()
 
     def change(node: Expr, new: Expr) -> Expr:
-        name = "" if node.span is None else node.span.source_name
-        if not isinstance(new, Call) or not _is(node, *{"where", "add"} - keep) or name in keep:
+        if not isinstance(new, Call) or not _is(node, "where", "add"):
             return new
-        axes = _softmax_axes(node, users)
+        axes, way = _readers(node, users)
+        kept = all(_is(x, *keep) or _name(x) in keep for x in way)
         if not axes or not isinstance(node.type, TensorType) or node.type.dtype != "float32":
             return new
         found = _chosen(new, new, None, _HIDDEN) if _is(node, "where") else None
         for scores, mask in (new.args, new.args[::-1]) if _is(node, "add") else ():
             if isinstance(mask, Call) and _is(mask, "where"):
                 found = found or _chosen(new, mask, scores, _ABSORBS)
+                masks.update([_name(mask)] if found and kept else [])
             hidden = _infinite(mask, model, axes, len(node.type.shape))
-            if hidden is not None and isinstance(mask, Var):
+            if kept or hidden is None:
+                continue
+            if isinstance(mask, Var):
                 stored.setdefault(mask, []).append(hidden)
-            elif hidden is not None:
+            else:
                 found = call("add", scores, Constant(hidden, mask.span), span=new.span)
-        return new if found is None or found.type != node.type else found
+        return new if kept or found is None or found.type != node.type else found
 
     main = rewrite_function(model.main, change)
     functions = {name: main if f is model.main else f for name, f in model.mod.functions.items()}
@@ -74,32 +76,37 @@ def saturate_masks(model: RelayModel, keep: frozenset[str] = frozenset()) -> Rel
     for var, found in stored.items():  # A weight changes where all that read it are such sums.
         if len(found) == sum(isinstance(each, Call) for each in users[var]):
             params[var.name_hint] = ArrayWeight(found[0])
-    return model.evolve(mod=model.mod.with_functions(functions), params=params)
+    return model.evolve(mod=model.mod.with_functions(functions), params=params), keep | masks
+
+
+def _name(node: Expr) -> str:
+    return "where" if node.span is None else node.span.source_name
 
 
 def _is(node: AnyValue, *names: str) -> bool:
     return isinstance(node, Call) and getattr(node.op, "name", None) in names
 
 
-def _softmax_axes(node: Expr, users: Mapping[Expr, Sequence[AnyValue]]) -> set[int | None]:
-    """Return the axes of all softmaxes, and tests for infinity, that alone read a value.
-
-    It is None of one behind an operator that moves elements.
-    """
-    found, waiting = set[int | None](), [(node, False)]
+def _readers(
+    node: Expr, users: Mapping[Expr, Sequence[AnyValue]]
+) -> tuple[set[int | None], list[Expr]]:
+    """Return axes of the softmaxes that a value goes to alone, None of moved ones, and the way."""
+    axes, way, waiting = set[int | None](), list[Expr](), [(node, False)]
     for value, moved in waiting:
+        way.append(value)
         for user in users.get(value, ()):
             if _is(user, "max") and all(map(_asks_for_infinity, users.get(user, ()))):
-                found |= {None} if moved else {*(user.attrs["axis"] or [None])}
+                axes |= {None} if moved else {*(user.attrs["axis"] or [None])}
             elif _is(user, "nn.softmax"):
-                found.add(None if moved else user.attrs["axis"])
+                axes.add(None if moved else user.attrs["axis"])
+                way.append(user)
             elif _is(user, "where") and user.type == value.type and user.args[0] is not value:
                 waiting.append((user, moved))
             elif trait_of(user, Moves) and user.args[0] is value:
                 waiting.append((user, True))
             else:
-                return set()
-    return found
+                return set(), []
+    return axes, way
 
 
 def _asks_for_infinity(node: Expr) -> bool:
