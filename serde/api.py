@@ -394,6 +394,8 @@ def _search(
         raise OptionError(f"float16='auto' and {quantizing.asked[0]}: one of them")
     if not searched:
         return None
+    if target.computes_float16:
+        raise OptionError("float16='auto': the target's own options have it compute in float16")
     from serde.checking.mixed_precision import find_wide_names
 
     target.require(run=True)

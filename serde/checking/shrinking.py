@@ -148,7 +148,7 @@ class Shrinking:
             return
         self._wanted = replace(wanted, int8_exclude=(*sorted({*wanted.int8_exclude, *found}),))
         names = ",".join(self._wanted.int8_exclude)
-        told = f"least cosine {tried[found]:.9g}, runs: {len(tried)}"
+        told = f"least cosine {round(tried[found], 9)}, runs: {len(tried)}"
         self._report.facts |= {"int8_exclude": names, "int8_runs": len(tried)}
         self._report.notes.append(f"int8: --int8-exclude {names}; {told}")
 

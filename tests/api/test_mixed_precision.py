@@ -173,6 +173,13 @@ def test_options_that_do_not_fit(
     assert [each.name for each in tmp_path.iterdir()] == ["planted.onnx"]
 
 
+def test_a_target_that_is_float16_in_any_case_has_nothing_to_choose(
+    planted: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(OptionError, match="the target's own options have it compute in float16"):
+        serde.convert(planted, tmp_path / "Net.mlpackage", float16="auto")
+
+
 def test_what_runs_nothing_cannot_search(planted: Path) -> None:
     with pytest.raises(OptionError, match="float16='auto': convert and export_model have it"):
         serde.from_relay(serde.to_relay(planted), format="onnx", float16="auto")
