@@ -83,6 +83,15 @@ def test_nodes_around_an_overflow_stay_and_no_others(planted: Path, tmp_path: Pa
     assert cosine(planted, tmp_path / "half.onnx", strictly=True) > 0.999
 
 
+def test_a_name_that_no_list_can_hold_is_told_by_its_operator(tmp_path: Path) -> None:
+    nodes = [
+        (op, given.replace("blown", "a,b"), out.replace("blown", "a,b"))
+        for op, given, out in PLANTED
+    ]
+    source = save_net(tmp_path / "net.onnx", nodes, big=6e4)
+    assert find(source, tmp_path / "half.onnx")["op_block_list"] == "back,multiply"
+
+
 def test_the_cosine_told_is_that_of_onnx_runtime(planted: Path, tmp_path: Path) -> None:
     told = find(planted, tmp_path / "half.onnx")["float16_cosine"]
     assert told == pytest.approx(cosine(planted, tmp_path / "half.onnx"), abs=1e-8)
