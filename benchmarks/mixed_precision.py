@@ -1,8 +1,9 @@
 """How few nodes stay in float32 for a demanded cosine, beside ``onnxconverter_common``.
 
-Ten nets become float16 by ``float16="auto"`` and by ``auto_convert_mixed_precision``, which is asked
-for the same cosine on one sample. ONNX Runtime judges both on all samples, and onnx's reference
-evaluator, which rounds after every node as ONNX Runtime on a processor does not, on the first::
+Ten nets become float16 by ``float16="auto"`` and by ``auto_convert_mixed_precision``, which is
+asked for the same cosine on one sample. ONNX Runtime judges both on all samples, and onnx's
+reference evaluator, which rounds after every node as ONNX Runtime on a processor does not, on the
+first::
 
     python benchmarks/mixed_precision.py [NET...] [--min-cosine 0.999] [--samples 3]
 
