@@ -69,10 +69,7 @@ def rank(
 
 
 def find_wide_nodes(measured: Measured, at: int, enough: float) -> tuple[tuple[str, ...], float]:
-    """Return names of nodes, and how far an output is from the exact one with them in float32.
-
-    That is `enough` or less, in its deviations; there are no names if none were found.
-    """
+    """Return few nodes with which in float32 an output is `enough` or less off, and how far."""
     exact, felt, end = measured.exact[at], _Felt(), time.monotonic() + _SECONDS
     found: dict[frozenset[str], float] = {}
 

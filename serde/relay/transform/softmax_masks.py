@@ -61,12 +61,10 @@ def saturate_masks(
             if isinstance(mask, Call) and _is(mask, "where"):
                 found = found or _chosen(new, mask, scores, _ABSORBS)
                 masks.update([_name(mask)] if found and kept else [])
-            hidden = _infinite(mask, model, axes, len(node.type.shape))
-            if kept or hidden is None:
-                continue
-            if isinstance(mask, Var):
+            hidden = None if kept else _infinite(mask, model, axes, len(node.type.shape))
+            if hidden is not None and isinstance(mask, Var):
                 stored.setdefault(mask, []).append(hidden)
-            else:
+            elif hidden is not None:
                 found = call("add", scores, Constant(hidden, mask.span), span=new.span)
         return new if kept or found is None or found.type != node.type else found
 
