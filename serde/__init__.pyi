@@ -174,8 +174,9 @@ class _Passes2(TypedDict, total=False):
     keep_batch_norm: bool
     """Leave batch normalisations as they are; otherwise one that follows a convolution or dense
     layer becomes part of its weights (default False)."""
-    float16: bool
-    """Compute in float16 (default False)."""
+    float16: bool | Literal["auto"]
+    """Compute in float16. With "auto" those nodes stay float32 that min_cosine (0.999 if left out)
+    needs for each output and sample, found by running both models (default False)."""
     keep_io_types: bool
     """With float16, leave the dtypes of inputs and outputs as they are (default False)."""
     op_block_list: Iterable[str]
@@ -364,7 +365,8 @@ class _Passes3(TypedDict, total=False):
     """Least share of samples whose best class stays the same, for outputs that are scores of
     classes; with less, nothing is written (default None)."""
     min_cosine: float | None
-    """Least cosine between the source's outputs and the smaller model's, likewise (default None)."""
+    """Least cosine between the source's outputs and the smaller model's, likewise; nodes stay as
+    they are for it with int8, and in float32 with float16="auto" (default None)."""
     perplexity_text: str | None
     """A file of text that models which generate predict, before and after (default None)."""
     max_perplexity: float | None

@@ -22,6 +22,7 @@ from serde.conversion.parts import convert_parts, wants_folder
 from serde.conversion.prepare import CutOptions, PrepareOptions
 from serde.conversion.signature import takes_options
 from serde.conversion.steps import (
+    Conversion,
     PathLike,
     bind_all,
     bind_passes,
@@ -203,6 +204,7 @@ def export_model(
     made = convert_source(
         reader, writer, model, params, (own, passes, target), report, check,
         keep_source=quantizing.is_asked,
+        choose=_search(passes, quantizing, target, CheckOptions(), report),
     )  # fmt: skip
     files = [*known, *made.files]
     if quantizing.is_asked:
@@ -380,6 +382,27 @@ def _checked_quantizing(
     return replace(wanted, calibration=data)
 
 
+def _search(
+    passes: PrepareOptions, quantizing: QuantizeOptions, target: AnyValue, check: CheckOptions,
+    report: Report,
+) -> Callable[[Conversion], PrepareOptions] | None:  # fmt: skip
+    """Return what finds the nodes that stay in float32, if that is asked for."""
+    least, searched = quantizing.min_cosine, passes.float16 == "auto"
+    if least is not None and not searched and not quantizing.is_asked:
+        raise OptionError("min_cosine: of float16='auto', or of what is made smaller")
+    if searched and quantizing.is_asked:
+        raise OptionError(f"float16='auto' and {quantizing.asked[0]}: one of them")
+    if not searched:
+        return None
+    if target.computes_float16:
+        raise OptionError("float16='auto': the target's own options have it compute in float16")
+    from serde.checking.mixed_precision import find_wide_names
+
+    target.require(run=True)
+    least = 0.999 if least is None else least
+    return partial(find_wide_names, least=least, check=check, report=report)
+
+
 @takes_options(
     reads="source_format",
     writes="target_format",
@@ -493,11 +516,14 @@ def convert(
     if tensor_mapping is not None:
         check_mapping(tensor_mapping, target, known)
     made = convert_source(
-        reader, writer, source, params, (own, passes, bound), report, check_target, keep_source=run
-    )
+        reader, writer, source, params, (own, passes, bound), report, check_target,
+        keep_source=run, choose=_search(passes, quantizing, bound, wanted, report),
+    )  # fmt: skip
     native, path, labels = made.native, Path(target), made.part.meta.labels
     files = [*known, *made.files]
     finish: Callable[[Path], None] = _leave
+    if passes.float16 == "auto" and not check:
+        wanted = replace(wanted, data=None)  # They were for the search, by another measure.
     # What can fail comes before either file is in place.
     with ExitStack() as beside:
         if wanted.is_asked or quantizing.is_asked:

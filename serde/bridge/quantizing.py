@@ -47,14 +47,16 @@ class QuantizeOptions:
         int8_exclude: Nodes of the target that stay as they are.
         min_agreement: Least share of samples whose best class stays the same, for outputs that are
             scores of classes; with less, nothing is written.
-        min_cosine: Least cosine between the source's outputs and the smaller model's, likewise.
+        min_cosine: Least cosine between the source's outputs and the smaller model's, likewise;
+            nodes stay as they are for it with `int8`, and in float32 with ``float16="auto"``.
         perplexity_text: A file of text that models which generate predict, before and after.
         max_perplexity: Greatest perplexity on that text; with a greater one, nothing is written.
     """
 
-    int8: bool | Literal["static", "dynamic", "weights"] = field(
-        default=False, metadata={"flag": None}
-    )
+    int8: bool | Literal["static", "dynamic", "weights"] = field(default=False, metadata={
+        "first": True, "help": "Quantise to 8 bits by the target's own tool: activations by ranges "
+        "of --calibration, by ranges at run time, or weights alone.",
+    })  # fmt: skip
     int4: bool = field(default=False, metadata={"help": "Quantise weights to 4 bits."})
     block_size: int | None = field(
         default=None, metadata={"help": "Elements of a row of a weight that share a scale."}
@@ -130,7 +132,7 @@ class QuantizeOptions:
             raise OptionError("int8='static' needs calibration, which ranges are measured on")
         if not self.is_asked:
             given = [f.name for f in fields(self) if not _is_default(self, f.name, f.default)]
-            if given:
+            if given not in ([], ["min_cosine"]):  # It is of float16="auto", too.
                 asks = ", ".join(_WHAT_FOR)
                 raise OptionError(f"{given[0]}: nothing is to be made smaller; ask by {asks}")
         elif not isinstance(

@@ -133,7 +133,7 @@ class _Sums:
         self.other += other
         self.product += product
         self.noise += float(difference @ difference)
-        self.worst = min(self.worst, _cosine(power, other, product))
+        self.worst = min(self.worst, 0.0 if lost.any() else _cosine(power, other, product))
 
     def _add_rows(self, expected: Array, found: Array, *, last: bool) -> None:
         if expected.dtype.kind in "iub":

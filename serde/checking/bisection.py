@@ -22,7 +22,7 @@ from typing import Final
 from serde.checking.distance import deviation, distance, ratio
 from serde.checking.judgement import fits
 from serde.checking.outputs import match_outputs
-from serde.core import Array, dataclass
+from serde.core import Array, dataclass, numpy_dtype
 from serde.engine.fitting import fit_inputs
 from serde.engine.interpreter import RelayEngine
 from serde.errors import CheckError
@@ -30,7 +30,7 @@ from serde.relay import transform
 from serde.relay.ir import OpDef, RelayModel, TensorType, children, post_order
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.leaves import leaves
-from serde.relay.run.arithmetic import Arithmetic, Exact, WeightsRounded
+from serde.relay.run.arithmetic import Arithmetic, Exact, OperandsRounded
 from serde.relay.run.interpreter import run_with
 
 __all__ = [
@@ -331,7 +331,9 @@ def _measure(
     roundings = [least] * len(pairs)
     narrow = [*right.narrow_weights, *left.narrow_weights]
     if exactly and narrow:
-        rounded = left.run(values, inputs, WeightsRounded(narrow[0]))
+        dtype = numpy_dtype(narrow[0])
+        as_held = OperandsRounded(lambda x: x.astype(dtype).astype("float64"), stored=True)
+        rounded = left.run(values, inputs, as_held)
         roundings = [
             max(least, _MEASURED * ratio(distance(b, a).mean, deviation(a)))
             for a, b in zip(ours, rounded, strict=True)

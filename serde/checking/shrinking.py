@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from copy import copy
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any as AnyValue, Final
@@ -11,13 +13,14 @@ from typing import Any as AnyValue, Final
 from serde.bridge.quantizing import QuantizeOptions
 from serde.checking.accuracy import measure_accuracy, require_accuracy
 from serde.checking.data import CheckData
-from serde.checking.generating import Prompts, generates
-from serde.checking.inputs import InputSets
+from serde.checking.engines import read_target
+from serde.checking.generating import Prompts
 from serde.checking.perplexity import perplexity, read_text
+from serde.checking.sensitivity import fewest, rank
 from serde.checking.tolerance import CheckOptions
 from serde.checking.written import WrittenModel
-from serde.core import Array, Report
-from serde.errors import CheckError, OptionError
+from serde.core import Array, Report, replace
+from serde.errors import CheckError, OptionError, UnsupportedModelError
 from serde.io.staging import staging_directory, stored_bytes
 from serde.relay.ir import Call, Decompresses, RelayModel, Var, Work, has_trait, post_order
 
@@ -86,10 +89,10 @@ class Shrinking:
         self._conversion = written.conversion
         self._wanted = wanted
         self._report = report
-        self._dims = dict(check.dims or {})
-        self._runs = max(1, check.runs)
         self._calibration: CheckData | None = wanted.calibration
-        self._data = self._calibration if check.data is None else check.data
+        if check.data is None and self._calibration is not None:
+            check = replace(check, data=self._calibration, dims=None)
+        self._check = check
         self._float_path = Path()
         self._text: Array | None = None
         if wanted.perplexity_text is not None:
@@ -109,17 +112,58 @@ class Shrinking:
             self._float_path = self._save(folder / "float" / path.name, self._conversion.native)
             if check is not None:
                 check(self._float_path)
-            workplace = folder / "tool"
-            workplace.mkdir()
-            samples = None
-            if self._calibration is not None:
-                expected = self._written.expected
-                samples = _GivenSamples(self._calibration, expected)
             with self._report.stage("quantize"):
-                native = self._conversion.writer.compress(
-                    self._float_path, self._wanted, samples, folder=workplace, report=self._report
-                )
+                self._keep_floats(folder)
+                native = self._compress(folder / "tool")
             yield native
+
+    def _compress(self, folder: Path) -> AnyValue:
+        samples = None
+        if self._calibration is not None:
+            samples = _GivenSamples(self._calibration, self._written.expected)
+        folder.mkdir()
+        return self._conversion.writer.compress(
+            self._float_path, self._wanted, samples, folder=folder, report=self._report
+        )
+
+    def _keep_floats(self, folder: Path) -> None:
+        """Leave nodes in floats that cost most, if the cosine that is asked for needs it."""
+        wanted, written, least = self._wanted, self._written, self._wanted.min_cosine
+        tried: dict[frozenset[str], float] = {}
+        if not wanted.int8 or least is None:
+            return
+
+        @cache
+        def enough(names: frozenset[str]) -> bool:
+            tried[names] = self._cosine_without({*wanted.int8_exclude, *names}, folder)
+            return tried[names] >= least
+
+        if enough(frozenset()):
+            return
+        native, model = read_target(self._conversion.writer, self._float_path)
+        with closing(written.open_source()) as source:
+            first = written.given(model, next(iter(written.samples(source, source, self._check))))
+        found = fewest(rank(model, first, self._conversion.writer.names(native).nodes), enough)
+        if found is None or tried[found] > 1.0:  # Then the limit refuses what is quantised wholly.
+            return
+        self._wanted = replace(wanted, int8_exclude=(*sorted({*wanted.int8_exclude, *found}),))
+        names = ",".join(self._wanted.int8_exclude)
+        told = f"least cosine {round(tried[found], 9)}, runs: {len(tried)}"
+        self._report.facts |= {"int8_exclude": names, "int8_runs": len(tried)}
+        self._report.notes.append(f"int8: --int8-exclude {names}; {told}")
+
+    def _cosine_without(self, names: set[str], folder: Path) -> float:
+        """Return the least cosine of an output with some nodes in floats; 2 where all are."""
+        trial, wanted = copy(self), replace(self._wanted, min_agreement=None, min_cosine=None)
+        trial._report, trial._text = Report(), None
+        trial._wanted = replace(wanted, int8_exclude=(*sorted(names),), max_perplexity=None)
+        with TemporaryDirectory(dir=folder) as name:
+            try:
+                native = trial._compress(Path(name) / "tool")
+            except UnsupportedModelError:
+                return 2.0
+            trial.measure(trial._save(Path(name) / "small" / self._float_path.name, native))
+        return min(each.after.cosine for each in trial._report.accuracy)
 
     def export(self, path: Path | None, sources: Sequence[Path]) -> AnyValue:
         """Return the path of the smaller model, or without one the native object of users.
@@ -158,18 +202,10 @@ class Shrinking:
                 running.enter_context(closing(written.open_target(each)))
                 for each in (self._float_path, path)
             )
-            data, model = self._data, written.compared
-            if data is None and generates(model):
-                data = Prompts(model, self._dims).samples(source, padded=False)
-            sets = InputSets(
-                model, source, before,
-                report=Report(), runs=self._runs, data=data,
-                dims={} if self._data is self._calibration is not None else self._dims,
-                float16=written.computes_float16,
-            )  # fmt: skip
+            sets = written.samples(source, before, self._check)
             rows, count = measure_accuracy(sets.reference, before, after, sets, written.outputs)
             if self._text is not None:
-                prompts = Prompts(model, self._dims)
+                prompts = Prompts(written.compared, self._check.dims)
                 for name, engine in (("before", before), ("after", after)):
                     cost = perplexity(self._text, prompts, engine)
                     facts[f"perplexity_{name}"] = round(cost, 4)
@@ -193,7 +229,8 @@ class Shrinking:
 
     def _name_data(self, count: int) -> str:
         samples = "1 sample" if count == 1 else f"{count} samples"
-        if self._data is None:
+        data = self._check.data
+        if data is None:
             return f"{samples} drawn from a seed, which only tell that it works"
-        kind = "calibration data" if self._data is self._calibration else "check data"
-        return f"{samples} of the {kind} ({self._data.name})"
+        kind = "calibration data" if data is self._calibration else "check data"
+        return f"{samples} of the {kind} ({data.name})"

@@ -20,7 +20,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from serde.checking.cure import find_wide_nodes
 from serde.checking.data import CheckData
 from serde.checking.distance import Distance, deviation, distance, ratio, same
 from serde.checking.exercise import TriedInputs
@@ -41,6 +40,7 @@ from serde.checking.judgement import (
 )
 from serde.checking.outputs import match_outputs, other_shape
 from serde.checking.rows import explain_rows
+from serde.checking.sensitivity import find_wide_nodes
 from serde.checking.yardstick import Measured, Yardstick
 from serde.core import Array, OutputVerdict, Report, dtype_name
 from serde.engine.base import Engine, run_engine

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import cached_property
 from pathlib import Path
 
 from serde.checking.checks import locate_difference, wide_flag
 from serde.checking.engines import engine_for_path, renamed_engine, source_engine
-from serde.checking.generating import OverFixedCaches, compare_as_used
+from serde.checking.generating import OverFixedCaches, Prompts, compare_as_used, generates
+from serde.checking.inputs import InputSets, random_inputs
+from serde.checking.sizes import resolve_dims
 from serde.checking.tolerance import CheckOptions
 from serde.checking.verdict import raise_if_differs
 from serde.conversion.steps import Conversion
-from serde.core import Report, dataclass
+from serde.core import Array, Report, dataclass
 from serde.engine.base import Engine
+from serde.engine.fitting import match_names
 from serde.engine.interpreter import RelayEngine
 from serde.relay.ir.model import RelayModel
 from serde.relay.transform import rename, with_batch
@@ -76,6 +79,23 @@ class WrittenModel:
         if self.growing is not None:
             return self.growing.meta.outputs
         return self.conversion.writer.names(self.conversion.native).outputs
+
+    def given(self, model: RelayModel, sample: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Return a sample by other names of inputs; a drawn one where caches have other lengths."""
+        if self.growing is not None:
+            return random_inputs(model, seed=0, lengths=resolve_dims(model))
+        names = match_names([each.name_hint for each in model.inputs()], list(sample))
+        return {name: sample[other] for name, other in names.items()}
+
+    def samples(self, source: Engine, target: Engine, check: CheckOptions) -> InputSets:
+        """Return inputs on which they are compared; without data prompts of what generates."""
+        data, model = check.data, self.compared
+        if data is None and generates(model):
+            data = Prompts(model, check.dims).samples(source, padded=False)
+        return InputSets(
+            model, source, target, report=Report(), runs=max(1, check.runs), data=data,
+            dims=check.dims, float16=self.computes_float16,
+        )  # fmt: skip
 
     @property
     def computes_float16(self) -> bool:

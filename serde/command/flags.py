@@ -224,6 +224,10 @@ def _click_kind(hint: AnyValue, default: AnyValue) -> dict[str, AnyValue] | None
         choices = typing.get_args(words[0])
         metavar = "|".join(["INTEGER", *choices])
         return {"type": _number_or(choices), "default": None, "metavar": metavar}
+    if set(members) == {bool, *words} and len(words) == 1:
+        kind = click.Choice(("usual", *typing.get_args(words[0])))
+        found = {"type": kind, "metavar": f"[{'|'.join(kind.choices[1:])}]"}
+        return {**found, "callback": lambda _ctx, _option, value: value == "usual" or value}
     if len(members) != 1:
         return None
     (member,) = members

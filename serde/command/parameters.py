@@ -33,7 +33,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _BY_HAND = (
     "input_shapes", "input_dtypes", "allow", "converters", "keep_unknown", "result_types",
-    "custom_ops", "limits", "int8", "calibration",
+    "custom_ops", "limits", "calibration",
 )  # fmt: skip
 
 
@@ -94,17 +94,19 @@ class FormatCommand(Command):
                 break
         else:
             self._formats = None
-        return super().parse_args(ctx, _complete_check_flag(args))
+        words = {
+            name: each.type.choices
+            for each in self.get_params(ctx)
+            if isinstance(each.type, click.Choice) and "usual" in each.type.choices
+            for name in (*each.opts, *getattr(each, "aliases", ()))
+        }
+        return super().parse_args(ctx, _complete_flags(args, words))
 
 
-_QUANTIZED = ("static", "dynamic", "weights")
-"""What ``--int8`` may have behind it."""
-
-
-def _complete_check_flag(args: Sequence[str]) -> list[str]:
+def _complete_flags(args: Sequence[str], words: Mapping[str, Sequence[str]]) -> list[str]:
     """Return `args` with ``--check`` and ``--check 3`` as ``--check=1`` and ``--check=3``.
 
-    Likewise ``--int8``, behind which a word may stand.
+    Likewise flags such as ``--int8``, behind which a word may stand.
     """
     out: list[str] = []
     rest = list(args)
@@ -115,9 +117,9 @@ def _complete_check_flag(args: Sequence[str]) -> list[str]:
         if arg == "--check":
             number = rest.pop(0) if rest and rest[0].isdecimal() else "1"
             arg = f"--check={number}"
-        elif arg == "--int8":
-            word = rest.pop(0) if rest and rest[0] in _QUANTIZED else "usual"
-            arg = f"--int8={word}"
+        elif arg in words:
+            word = rest.pop(0) if rest and rest[0] in words[arg] else "usual"
+            arg = f"{arg}={word}"
         out.append(arg)
     return out
 
@@ -156,8 +158,6 @@ def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
         from serde.walk.user_converters import read_converter_files
 
         given["converters"] = read_converter_files(options["converters"])
-    if options.get("int8"):
-        given["int8"] = True if options["int8"] == "usual" else options["int8"]
     if options.get("calibration") is not None:
         given["calibration"] = options["calibration"]
     if options["keep_unknown"]:
@@ -299,16 +299,9 @@ custom_flag = themed(
         help="Operators of other frameworks, kept as serde.foreign, to write as custom ones.",
     ),
 )  # fmt: skip
-quantizing_flags = _stack(
-    click.option(
-        "--int8", type=click.Choice(("usual", *_QUANTIZED)), metavar="[static|dynamic|weights]",
-        help="Quantise to 8 bits by the target's own tool: activations by ranges of --calibration, "
-        "by ranges at run time, or weights alone.",
-    ),
-    click.option(
-        "--calibration", type=click.Path(path_type=Path), metavar="FILE|DIR",
-        help="Inputs to measure activations and accuracy on: what --check-data takes.",
-    ),
+quantizing_flags = click.option(
+    "--calibration", type=click.Path(path_type=Path), metavar="FILE|DIR",
+    help="Inputs to measure activations and accuracy on: what --check-data takes.",
 )  # fmt: skip
 writing_flag = flag(
     "--to",

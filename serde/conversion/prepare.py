@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any as AnyValue
+from typing import Any as AnyValue, Literal
 
 from serde.core import Report, dataclass, field, pause_garbage_collection, replace
 from serde.core.lossy import FLOAT16_OVERFLOW, check_allowed
@@ -169,7 +169,8 @@ class PrepareOptions(CutOptions):
             that only matter in training dropped.
         keep_batch_norm: Leave batch normalisations as they are; otherwise one that follows a
             convolution or dense layer becomes part of its weights.
-        float16: Compute in float16.
+        float16: Compute in float16. With ``"auto"`` those nodes stay float32 that `min_cosine`
+            (0.999 if left out) needs for each output and sample, found by running both models.
         keep_io_types: With `float16`, leave the dtypes of inputs and outputs as they are.
         op_block_list: With `float16`, Relay operators or node names that stay float32, besides
             the default list.
@@ -178,7 +179,10 @@ class PrepareOptions(CutOptions):
 
     simplify: bool = True
     keep_batch_norm: bool = False
-    float16: bool = field(default=False, metadata={"aliases": ("fp16",), "first": True})
+    float16: bool | Literal["auto"] = field(default=False, metadata={
+        "aliases": ("fp16",), "first": True,
+        "help": "Compute in float16; auto: but for what --min-cosine (0.999) needs.",
+    })  # fmt: skip
     keep_io_types: bool = False
     op_block_list: frozenset[str] = frozenset()
     allow: frozenset[str] = frozenset()
@@ -223,6 +227,8 @@ def prepare(
         UnsupportedModelError: A step would lose precision in a way that is not allowed, or there
             are references, and lists do not stay.
     """
+    if options.float16 == "auto":
+        raise OptionError("float16='auto': convert and export_model have it, which run both models")
     fold_batch_norm = options.simplify and not options.keep_batch_norm
     inference = transform.FoldBatchNorm(frozenset(model.params), fold_batch_norm)
     lists = [transform.ListsToSequences()] if model.mod.type_definitions else []
@@ -281,7 +287,7 @@ def _references(model: RelayModel) -> list[Expr]:
 
 
 def _as_float16(model: RelayModel, options: PrepareOptions, report: Report) -> RelayModel:
-    keep = options.op_block_list
+    model, keep = transform.saturate_masks(model, options.op_block_list)
     lost = transform.float16_overflows(model, keep=keep, keep_io=options.keep_io_types)
     for what in lost:
         why = "has values beyond the range of float16"

@@ -25,9 +25,9 @@ from serde.walk.metadata import note_lost
 from serde.walk.user_converters import with_directions
 
 __all__ = [
-    "Conversion", "PathLike", "bind_all", "bind_passes", "call_anywhere", "check_mapping",
-    "convert_source", "find_target", "load_model", "may_lie_elsewhere", "read_model",
-    "source_paths", "target_check", "wanted_part", "write_model",
+    "Conversion", "PathLike", "bind_all", "bind_passes", "call_anywhere",
+    "check_mapping", "convert_source", "find_target", "load_model", "may_lie_elsewhere",
+    "prepare_for", "read_model", "source_paths", "target_check", "wanted_part", "write_model",
 ]  # fmt: skip
 
 PathLike = str | os.PathLike[str]
@@ -164,23 +164,29 @@ def _stored(path: Path) -> int:
     return found.st_size if stat.S_ISREG(found.st_mode) else 0
 
 
+def prepare_for(
+    bridge: AnyBridge, model: RelayModel, passes: PrepareOptions, options: AnyValue, report: Report
+) -> RelayModel:
+    if bridge.name != PIVOT:
+        model = hold_for_user(model, options.converters, bridge.name, report)
+        raise_if_refused(report)
+    return prepare(
+        model,
+        passes,
+        keep_globals=options.keeps_functions,
+        keep_training=options.keeps_training,
+        keep_lists=options.keeps_lists,
+        keep_stored_weights=options.keeps_stored_weights,
+        report=report,
+    )
+
+
 @spending()
 def write_model(
     bridge: AnyBridge, model: RelayModel, passes: PrepareOptions, options: AnyValue, report: Report
 ) -> AnyValue:
     with report.stage("optimize"):
-        if bridge.name != PIVOT:
-            model = hold_for_user(model, options.converters, bridge.name, report)
-            raise_if_refused(report)
-        model = prepare(
-            model,
-            passes,
-            keep_globals=options.keeps_functions,
-            keep_training=options.keeps_training,
-            keep_lists=options.keeps_lists,
-            keep_stored_weights=options.keeps_stored_weights,
-            report=report,
-        )
+        model = prepare_for(bridge, model, passes, options, report)
     if not bridge.keeps_metadata:
         note_lost(model.meta, bridge.title, report)
     report.title = f"relay -> {bridge.name}"
@@ -208,7 +214,7 @@ class Conversion:
         chosen: The part of it that was wanted.
         part: The same, under the names that were.
         writer: The target's format.
-        native: The target.
+        native: The target; None before it is written.
         options: Options of the target's format.
         passes: Options of the passes between.
     """
@@ -229,6 +235,11 @@ class Conversion:
         """Whether the part is all of the model."""
         return self.chosen is self.model
 
+    def written(self, passes: PrepareOptions, report: Report) -> Conversion:
+        """Return the conversion with the target as other options of the passes make it."""
+        native = write_model(self.writer, self.part, passes, self.options, report)
+        return replace(self, native=native, passes=passes)
+
 
 @pause_garbage_collection()
 def convert_source(
@@ -241,6 +252,7 @@ def convert_source(
     check_target: Callable[[Sequence[Path]], None] | None = None,
     *,
     keep_source: bool = False,
+    choose: Callable[[Conversion], PrepareOptions] | None = None,
 ) -> Conversion:
     """Read a model and return it with what it is in another format.
 
@@ -253,15 +265,17 @@ def convert_source(
         report: Filled with stages and gaps.
         check_target: Called with the files of the source once it is loaded.
         keep_source: Whether the source is to run.
+        choose: Gives the options of the passes that are found by running the source.
     """
     own, passes, bound = options
+    keep_source = keep_source or choose is not None
     loaded, model = read_model(reader, source, params, own, report, check_target)
     files = reader.files(loaded)
     loaded = loaded if keep_source else None
     chosen = cut_out(model, passes)
     part = with_wanted_ends(chosen, passes)
-    native = write_model(writer, part, passes, bound, report)
-    return Conversion(reader, files, loaded, model, chosen, part, writer, native, bound, passes)
+    made = Conversion(reader, files, loaded, model, chosen, part, writer, None, bound, passes)
+    return made.written(passes if choose is None else choose(made), report)
 
 
 def wanted_part(model: RelayModel, options: CutOptions) -> RelayModel:

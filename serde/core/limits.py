@@ -225,6 +225,15 @@ class Budget:
         self.draw(limit, amount, what)
         self._taken[limit] -= amount
 
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Take back afterwards what is taken inside, for what is made there and not kept."""
+        taken = dict(self._taken)
+        try:
+            yield
+        finally:
+            self._taken = taken
+
     def check(self, limit: str, amount: int, what: str) -> None:
         """Check that one thing takes no more than it may, of ``turns`` or ``depth`` for example.
 

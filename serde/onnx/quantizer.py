@@ -122,9 +122,13 @@ class Quantizer(Engine):
             "per_channel": self._request["per_channel"],
             "reduce_range": self._request["reduce_range"],
             "weight_type": getattr(tool.QuantType, _TYPES[self._request["weight_type"]]),
-            "nodes_to_exclude": list(self._request["exclude"]),
+            "nodes_to_exclude": self._kept(),
             "use_external_data_format": self._is_large(self._request["source"]),
         }
+
+    def _kept(self) -> list[str]:
+        """Return the nodes that stay, by the names too that a Gemm has as a product."""
+        return [x for each in self._request["exclude"] for x in (each, f"{each}_MatMul")]
 
     def _quantize_blocks(self) -> None:
         tool = require("onnxruntime.quantization.matmul_nbits_quantizer")
@@ -134,8 +138,7 @@ class Quantizer(Engine):
             op_types_to_quantize=("MatMul", "Gather") if self._request["embeddings"] else None,
             accuracy_level=self._request["accuracy_level"],
         )
-        source = self._request["source"]
-        kept = [x for each in self._request["exclude"] for x in (each, f"{each}_MatMul")]
+        source, kept = self._request["source"], self._kept()
         quantizer = tool.MatMulNBitsQuantizer(source, nodes_to_exclude=kept, algo_config=config)
         quantizer.model.replace_gemm_with_matmul()
         quantizer.process()

@@ -18,7 +18,7 @@ from serde.relay.ir import BitLevel, Call, Constant, Float32, Quantized, TensorT
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.schema import Array
 
-__all__ = ["Application", "Arithmetic", "Exact", "Rounded", "Stepped", "Watched", "WeightsRounded"]
+__all__ = ["Application", "Arithmetic", "Exact", "OperandsRounded", "Rounded", "Stepped", "Watched"]
 
 KernelRun = Callable[[OpDef, Sequence[AnyValue], Mapping[str, AnyValue]], AnyValue]
 
@@ -101,14 +101,16 @@ class Watched(Arithmetic):
 
 
 @dataclass(frozen=True)
-class WeightsRounded(Exact):
-    """Computes in float64 with weights and constants as a narrower dtype holds them.
+class OperandsRounded(Exact):
+    """Computes in float64 on operands as fewer bits hold them.
 
     Attributes:
-        dtype: The narrower dtype.
+        narrow: Gives what is left of an array of float64.
+        stored: Whether weights and constants alone are rounded.
     """
 
-    dtype: str
+    narrow: Callable[[Array], Array]
+    stored: bool = False
 
     def apply(self, made: Application) -> AnyValue:
         """Return what the operator yields in float64."""
@@ -119,12 +121,12 @@ class WeightsRounded(Exact):
         return super().apply(replace(made, args=rounded))
 
     def _round(self, value: AnyValue, *, constant: bool) -> AnyValue:
-        if not constant and not isinstance(value, Weight):
+        if self.stored and not constant and not isinstance(value, Weight):
             return value
         wide = _widen(value)
         if not isinstance(wide, np.ndarray) or wide.dtype != np.float64:
             return wide
-        return wide.astype(numpy_dtype(self.dtype)).astype(np.float64)
+        return self.narrow(wide)
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ from serde.relay.transform.remove_identities import RemoveIdentities as RemoveId
 from serde.relay.transform.renaming import rename as rename, set_metadata as set_metadata
 from serde.relay.transform.result_flattening import flatten_results as flatten_results
 from serde.relay.transform.sequences_to_tuples import SequencesToTuples as SequencesToTuples
+from serde.relay.transform.softmax_masks import saturate_masks as saturate_masks
 from serde.relay.transform.to_float16 import (
     ToFloat16 as ToFloat16,
     float16_overflows as float16_overflows,

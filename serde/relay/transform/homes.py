@@ -38,6 +38,7 @@ HOMES: Final = {
     "transform.renaming": "rename set_metadata",
     "transform.result_flattening": "flatten_results",
     "transform.sequences_to_tuples": "SequencesToTuples",
+    "transform.softmax_masks": "saturate_masks",
     "transform.to_float16": "ToFloat16 float16_overflows narrow_constant weight_overflows",
     "transform.transpose_to_layout": "TransposeToLayout channels_first",
     "tvm.passes.annotate_spans": "AnnotateSpans",
