@@ -31,7 +31,7 @@ _EDITS = (
     ("insert-cast", "NAME:DTYPE", "Give an end another dtype."),
     ("nms", "BOXES[,SCORES][:...]", "Suppress boxes: max, iou, score, layout, format."),
     ("merge", "MODEL[:OUT=IN,...]", "Give outputs to another model's inputs."),
-    ("replace", "PATTERN=WITH", "One subgraph by another: fn (%x) {...}, or files of these."),
+    ("replace", "PATTERN=WITH", "One subgraph by another: texts or files."),
     ("set-metadata", "KEY=VALUE", "A further fact; KEY= takes one away."),
     ("description", "TEXT", "What the model is, for people."),
 )
