@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FormatCommand", "check_flag", "checking_flags", "checking_options", "custom_flag", "flag",
-    "given_options", "printing_flags", "quantizing_flags", "reading_flags", "reading_options",
-    "report_flag", "source_and_target", "storage_options", "store_flag", "themed",
+    "given_options", "printing_flags", "quantizing_flags", "reading", "reading_flags",
+    "reading_options", "report_flag", "source_and_target", "storage_options", "themed",
     "writing_flag",
 ]  # fmt: skip
 
@@ -133,6 +133,16 @@ def storage_options(options: Mapping[str, Any]) -> dict[str, Any] | None:
     return parse_storage_options(options["storage_options"])
 
 
+def reading(ctx: click.Context, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a function takes that reads a model, of what stands on the command line."""
+    return {
+        "report": ctx.obj.report,
+        "storage_options": storage_options(options),
+        **reading_options(options),
+        **given_options(ctx, options),
+    }
+
+
 def given_options(ctx: click.Context, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the formats' options that stand on the command line, and only those."""
     generated = ctx.command.generated if isinstance(ctx.command, FormatCommand) else ()
@@ -220,7 +230,7 @@ def themed(title: str, *decorators: Decorator) -> Decorator:
     return apply
 
 
-store_flag = themed(
+_store_flag = themed(
     "Stores",
     flag(
         "--storage-option", "storage_options", also=["--storage-options"], multiple=True,
@@ -268,8 +278,8 @@ _rare_input_flags = themed(
 )  # fmt: skip
 
 
-def reading_flags(keyword: str) -> Decorator:
-    """Return the flags of a source, whose format the API names with `keyword`."""
+def reading_flags(keyword: str, *, stores: bool = True) -> Decorator:
+    """Return the flags of a source, whose format the API names with `keyword`, and of stores."""
     spelled = f"--{keyword.replace('_', '-')}"
     source = flag(
         "--from",
@@ -279,7 +289,8 @@ def reading_flags(keyword: str) -> Decorator:
         shell_complete=complete_formats,
         help="Format of the source.",
     )
-    return _stack(source, _input_flags, _rare_input_flags)
+    beside = (_store_flag,) if stores else ()
+    return _stack(source, _input_flags, _rare_input_flags, *beside)
 
 
 def check_flag(target: str, result: str) -> Decorator:

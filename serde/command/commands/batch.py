@@ -58,7 +58,7 @@ def _properties() -> Mapping[str, Any]:
 )
 @click.argument("paths", nargs=-1, metavar="SOURCE...", shell_complete=complete_paths)
 @click.option("--out", required=True, metavar="DIR|URL", help="Where the targets are written to.")
-@reading_flags("source_format")
+@reading_flags("source_format", stores=False)
 @writing_flag
 @custom_flag
 @check_flag("a target", "target")

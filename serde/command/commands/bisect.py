@@ -13,13 +13,11 @@ from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,
     flag,
-    given_options,
     printing_flags,
+    reading,
     reading_flags,
     reading_options,
     source_and_target,
-    storage_options,
-    store_flag,
     writing_flag,
 )
 
@@ -65,7 +63,6 @@ def _properties() -> dict[str, Any]:
     "--shrink", type=click.Path(path_type=Path), metavar="FILE",
     help="Write the part that departs as a model, and its inputs beside it as .npz.",
 )  # fmt: skip
-@store_flag
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
@@ -90,8 +87,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         source, target, runtime=runtime, engine=options["engine"],
         source_format=options["source_format"],
         target_format=options["target_format"], dims=parse_lengths(options["check_dim"]),
-        check_data=options["check_data"], storage_options=storage_options(options),
-        report=run.report, **reading_options(options), **given_options(ctx, options),
+        check_data=options["check_data"], **reading(ctx, options),
     )  # fmt: skip
     if shrink is not None and found.first is not None:
         _write_part(source, shrink, found, options)

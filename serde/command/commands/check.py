@@ -13,14 +13,11 @@ from serde.command.parameters import (
     checking_flags,
     checking_options,
     flag,
-    given_options,
     printing_flags,
+    reading,
     reading_flags,
-    reading_options,
     report_flag,
     source_and_target,
-    storage_options,
-    store_flag,
     writing_flag,
 )
 
@@ -51,7 +48,6 @@ __all__ = ["command"]
     help="Input that images of --check-data are for, and its channels: RGB, BGR or GRAYSCALE.",
 )  # fmt: skip
 @checking_flags
-@store_flag
 @report_flag
 @printing_flags
 @click.pass_context
@@ -68,8 +64,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         source, target, source_format=options["source_format"],
         target_format=options["target_format"], runs=options["runs"], float16=options["float16"],
         check_images=parse_images(options["check_images"]),
-        storage_options=storage_options(options), report=run.report, **checking_options(options),
-        **reading_options(options), **given_options(ctx, options),
+        **checking_options(options), **reading(ctx, options),
     )  # fmt: skip
     run.report.before.clear()
     show_report(run)

@@ -26,7 +26,6 @@ from serde.command.parameters import (
     report_flag,
     source_and_target,
     storage_options,
-    store_flag,
     themed,
     writing_flag,
 )
@@ -70,7 +69,6 @@ OTHER_OPTIONS = "serde.other-options"
         help="Write what tensors and nodes of the source are called in the target, as JSON.",
     ),
 )  # fmt: skip
-@store_flag
 @serving_flags
 @report_flag
 @printing_flags

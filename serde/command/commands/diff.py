@@ -8,16 +8,7 @@ import click
 
 from serde.command.flag import complete_formats, complete_paths
 from serde.command.invocation import Invocation
-from serde.command.parameters import (
-    FormatCommand,
-    flag,
-    given_options,
-    printing_flags,
-    reading_flags,
-    reading_options,
-    storage_options,
-    store_flag,
-)
+from serde.command.parameters import FormatCommand, flag, printing_flags, reading, reading_flags
 from serde.errors import CheckError, ConversionError, ConverterBug
 
 __all__ = ["command"]
@@ -50,7 +41,6 @@ def _properties() -> dict[str, Any]:
     shell_complete=complete_formats, help="Format of the right one.",
 )  # fmt: skip
 @click.option("--weights/--no-weights", default=True, help="Compare the values of weights.")
-@store_flag
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
@@ -64,8 +54,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         found = diff_models(
             options["left"], options["right"], left_format=options["source_format"],
             right_format=options["target_format"], weights=options["weights"],
-            storage_options=storage_options(options), report=run.report, **reading_options(options),
-            **given_options(ctx, options),
+            **reading(ctx, options),
         )  # fmt: skip
     except ConversionError as error:
         raise _as_check_error(error) from error

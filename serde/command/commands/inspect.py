@@ -8,15 +8,7 @@ import click
 
 from serde.command.flag import complete_paths
 from serde.command.invocation import Invocation
-from serde.command.parameters import (
-    FormatCommand,
-    given_options,
-    printing_flags,
-    reading_flags,
-    reading_options,
-    storage_options,
-    store_flag,
-)
+from serde.command.parameters import FormatCommand, printing_flags, reading, reading_flags
 
 __all__ = ["command"]
 
@@ -64,7 +56,6 @@ def _properties() -> dict[str, Any]:
 @click.option(
     "--nodes", is_flag=True, help="Also list the names that --inputs and --outputs of convert take."
 )
-@store_flag
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
@@ -76,8 +67,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     paths = options["paths"]
     found = inspect_model(
         paths[0] if len(paths) == 1 else list(paths), format=options["source_format"],
-        relay=options["relay"], storage_options=storage_options(options), nodes=options["nodes"],
-        report=run.report, **reading_options(options), **given_options(ctx, options),
+        relay=options["relay"], nodes=options["nodes"], **reading(ctx, options),
     )  # fmt: skip
     if run.as_json:
         run.print_result(found.as_dict())

@@ -13,14 +13,11 @@ from serde.command.parameters import (
     FormatCommand,
     check_flag,
     flag,
-    given_options,
     printing_flags,
+    reading,
     reading_flags,
-    reading_options,
     report_flag,
     source_and_target,
-    storage_options,
-    store_flag,
 )
 from serde.command.written import check_written
 
@@ -67,7 +64,6 @@ def _properties() -> dict[str, Any]:
     "--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
     help="Draw the graph, coloured by region.",
 )  # fmt: skip
-@store_flag
 @report_flag
 @printing_flags
 @click.pass_context
@@ -91,10 +87,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         runs=options["check"] or 0,
         runner=options["runner"],
         host=options["host"],
-        storage_options=storage_options(options),
-        report=run.report,
-        **reading_options(options),
-        **given_options(ctx, options),
+        **reading(ctx, options),
     ).partition
     if options["svg"] is not None:
         from serde.io.atomic import write_text

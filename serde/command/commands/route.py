@@ -11,16 +11,7 @@ import click
 
 from serde.command.flag import complete_formats, complete_paths
 from serde.command.invocation import Invocation
-from serde.command.parameters import (
-    FormatCommand,
-    flag,
-    given_options,
-    printing_flags,
-    reading_flags,
-    reading_options,
-    storage_options,
-    store_flag,
-)
+from serde.command.parameters import FormatCommand, flag, printing_flags, reading, reading_flags
 
 if TYPE_CHECKING:
     from serde.conversion.routing import Route
@@ -62,7 +53,6 @@ def _properties() -> dict[str, Any]:
     "--for", "profiles", also=["--profiles"], multiple=True, metavar="NAME|FILE",
     help="A runtime to look at, as --for of convert takes it.",
 )  # fmt: skip
-@store_flag
 @printing_flags
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
@@ -75,8 +65,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     found = route(
         list(paths) if len(paths) > 1 else paths[0], format=options["source_format"],
         targets=options["to"] or None, profiles=options["profiles"] or None,
-        storage_options=storage_options(options), report=run.report, **reading_options(options),
-        **given_options(ctx, options),
+        **reading(ctx, options),
     )  # fmt: skip
     asked = bool(options["to"] or options["profiles"])
     code = int(asked and not all(each.is_open for each in found))

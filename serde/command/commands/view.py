@@ -14,12 +14,9 @@ from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,
     flag,
-    given_options,
     printing_flags,
+    reading,
     reading_flags,
-    reading_options,
-    storage_options,
-    store_flag,
     writing_flag,
 )
 from serde.command.written import check_written
@@ -60,7 +57,6 @@ def _properties() -> dict[str, Any]:
 @click.option("--params", type=click.Path(), metavar="FILE", help="Weights that lie elsewhere.")
 @reading_flags("source_format")
 @writing_flag
-@store_flag
 @click.option("--weights/--no-weights", default=True, help="Read weights: figures, histograms.")
 @flag(
     "--weights-seconds", also=["--seconds"], type=click.FloatRange(min=0), default=20.0,
@@ -95,10 +91,10 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     page = view(
         options["model"], options["other"], path=path, params=options["params"],
         source_format=options["source_format"], target_format=options["target_format"],
-        storage_options=storage_options(options), weights=options["weights"],
+        weights=options["weights"],
         seconds=options["weights_seconds"], values=options["values"], routes=options["routes"],
         dims=parse_lengths(options["check_dim"]), check_data=options["check_data"],
-        report=run.report, **reading_options(options), **given_options(ctx, options),
+        **reading(ctx, options),
     )  # fmt: skip
     size = len(page.html.encode())
     if run.as_json:
