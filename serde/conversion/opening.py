@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any as AnyValue
 
+from serde.bridge.bounds import BoundedName, with_bounds
 from serde.bridge.contract import AnyBridge
 from serde.bridge.summary import TensorSummary
 from serde.core import Report, dataclass, field, replace
@@ -15,7 +16,7 @@ from serde.relay.ir.dims import DimLike, SymDim, as_dim, substitute, symbol
 from serde.relay.ir.model import OpenedLengths, RelayModel
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.input_types import with_input_types
-from serde.relay.transform.open_lengths import open_lengths
+from serde.relay.transform.open_lengths import open_lengths, usual_trials
 from serde.walk.inputs import fixed_value
 
 __all__ = ["read_as_told"]
@@ -37,6 +38,7 @@ class _Opened:
         wanted: Lengths that symbols of no caller stand for.
         batch: The symbol of the entries of a batch, of which the source has one.
         guessed: Whether the source declares no shapes, and a batch of one is a guess.
+        bounds: The least and the greatest length by symbol, where a caller gives them.
         entries: How many entries the inputs have, by the symbol that counts them.
     """
 
@@ -45,6 +47,7 @@ class _Opened:
     wanted: dict[str, int] = field(default_factory=dict)
     batch: str | None = None
     guessed: bool = False
+    bounds: dict[str, tuple[int, int]] = field(default_factory=dict)
     entries: dict[str, int] = field(default_factory=dict)
 
 
@@ -66,6 +69,7 @@ def read_as_told(
         UnsupportedModelError: Some nodes cannot be converted, or hold a length.
     """
     model = _read_opened(bridge, native, options, report)
+    model = with_bounds(model, options.input_shapes, report)
     return _with_fixed(model, options.fix_inputs)
 
 
@@ -108,9 +112,16 @@ def _read_opened(
     try:
         model = bridge.to_relay(native, replace(options, input_shapes=opened.shapes), report=trial)
     except (OptionError, UnsupportedModelError):
-        return bridge.to_relay(native, options, report=report)
+        model = bridge.to_relay(native, options, report=report)
+        if {*opened.lengths} - {opened.batch}:
+            raise  # Nobody has looked at its literals.
+        return model
     try:
         model = _follow(model, opened, trial)
+    except OptionError:
+        if {*opened.lengths} - {opened.batch}:
+            raise
+        return bridge.to_relay(native, options, report=report)
     except UnsupportedModelError:
         with suppress(UnsupportedModelError):
             bridge.to_relay(native, options, report=Report())
@@ -165,6 +176,8 @@ def _open_axis(
         label = f"{name}_{axis}" if not isinstance(dim, int) else f"{known}to{dim}"
         if isinstance(dim, int):
             found.wanted[label] = dim
+    if isinstance(given, BoundedName):
+        found.bounds[label] = given.bounds
     if found.lengths.setdefault(label, known) == known and axis == first:
         found.entries[label] = known
     return given if isinstance(given, str) and given == label else label
@@ -173,10 +186,21 @@ def _open_axis(
 def _follow(model: RelayModel, opened: _Opened, report: Report) -> RelayModel:
     """Return a model whose literals follow the lengths, if they have to."""
     found, changed = model, list[str]()
+    dims = [d for each in model.inputs() for d in getattr(each.type, "shape", ())]
+    kept = {name for dim in dims if isinstance(dim, SymDim) for name in dim.symbols()}
+    for name in sorted(opened.lengths.keys() - kept):
+        raise OptionError(f"input_shapes: {name} is {opened.lengths[name]} by what the source says")
     if not opened.guessed or _is_one_entry(model, opened):
         batch = None if opened.guessed else opened.batch
-        trials = [opened.wanted] if opened.wanted.keys() == opened.lengths.keys() else ()
-        found, changed = open_lengths(model, opened.lengths, report, trials=trials, batch=batch)
+        among = {name: [length] * 4 for name, length in opened.wanted.items()}
+        for name, (least, most) in opened.bounds.items():
+            among[name] = [most, least, (least + most) // 2, least + 1]
+        trials = usual_trials(opened.lengths, among)
+        trials = [each for index, each in enumerate(trials) if each not in trials[:index]]
+        needed = 2 if opened.bounds else 0
+        found, changed = open_lengths(
+            model, opened.lengths, report, trials=trials, needed=needed, batch=batch
+        )
     raise_if_refused(report)
     if changed:
         changed = [_with_lengths(each, opened.wanted) for each in changed]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
+from serde.bridge.bounds import Bounds
 from serde.core import budget, require
 from serde.errors import LimitError, OptionError, Unsupported
 from serde.io.atomic import atomic_write
@@ -125,7 +126,7 @@ def _export_module(torch: AnyValue, model: AnyValue, program: TorchProgram) -> A
     if not program.hop:
         _draw_iterations(program.body)
     inputs = example_inputs(torch, program)
-    shapes = _dynamic_shapes(torch, program.inputs)
+    shapes = _dynamic_shapes(torch, program.inputs, program.facts.get("bounds", {}))
     with warnings.catch_warnings():
         # Of the list in which recurrent layers hold their own parameters.
         warnings.filterwarnings("ignore", "The tensor attributes? self", UserWarning)
@@ -139,19 +140,23 @@ def example_inputs(torch: AnyValue, program: TorchProgram) -> tuple[AnyValue, ..
     for each in program.inputs:
         if each.shape is None or each.dtype is None:
             raise OptionError(f"input {each.name}: a list of tensors cannot be exported")
-        shape = [_length(dim, lengths) for dim in each.shape]
+        shape = [_length(dim, lengths, program.facts.get("bounds", {})) for dim in each.shape]
         found.append(torch.zeros(shape, dtype=getattr(torch, each.dtype)))
     return tuple(found)
 
 
-def _length(dim: AnyValue, lengths: dict[str, int]) -> int:
+def _length(dim: AnyValue, lengths: dict[str, int], bounds: Mapping[str, Bounds]) -> int:
     if isinstance(dim, int):
         return dim
     name = dim.name if isinstance(dim, SymDim) and dim.name else str(dim)
-    return lengths.setdefault(name, _LEAST_EXAMPLE + 1 + 2 * len(lengths))
+    usual = _LEAST_EXAMPLE + 1 + 2 * len(lengths)
+    least, greatest = bounds.get(name, (usual, usual))
+    return lengths.setdefault(name, min(max(usual, least), greatest))
 
 
-def _dynamic_shapes(torch: AnyValue, inputs: Sequence[Input]) -> AnyValue:
+def _dynamic_shapes(
+    torch: AnyValue, inputs: Sequence[Input], bounds: Mapping[str, Bounds]
+) -> AnyValue:
     """Return which lengths are open, as ``torch.export`` takes it."""
     dims: dict[str, AnyValue] = {}
     names = Names()
@@ -165,7 +170,8 @@ def _dynamic_shapes(torch: AnyValue, inputs: Sequence[Input]) -> AnyValue:
             if isinstance(dim, SymDim) and dim.name:
                 if dim.name not in dims:
                     title = names.reserve(identifier(dim.name) or "length")
-                    dims[dim.name] = torch.export.Dim(title)
+                    least, greatest = bounds.get(dim.name, (None, None))
+                    dims[dim.name] = torch.export.Dim(title, min=least, max=greatest)
                 own[axis] = dims[dim.name]
         found.append(own)
     return tuple(found) if any(found) else None
