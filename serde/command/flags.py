@@ -46,7 +46,7 @@ _THEMES = {
 _BRACKETS = {"[": "]", "(": ")"}
 _LIST_SPLIT = re.compile(r"\s*,\s*")
 _RANGE = r"\s*\d+\s*\.\.\s*\d+"
-_BOUNDED = re.compile(rf"(?:[^\W\d]\w*\s*=)?{_RANGE}")
+_BOUNDED = re.compile(rf"(?:[^\W\d]\w*\s*=)?{_RANGE}|[1-9]\d*\*[^\W\d]\w*")
 _X_PART = re.compile(rf"\d+|\?|-1|(?:[A-Z][A-Z0-9_]*=)?{_RANGE}|[A-Z][A-Z0-9_]*")
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any as AnyValue
 
-from serde.bridge.bounds import BoundedName, with_bounds
 from serde.bridge.contract import AnyBridge
+from serde.bridge.ranges import BoundedName, bounded_axes, declared_ranges
 from serde.bridge.summary import TensorSummary
 from serde.core import Report, dataclass, field, replace
 from serde.errors import OptionError, UnsupportedModelError, raise_if_refused
@@ -69,8 +69,32 @@ def read_as_told(
         UnsupportedModelError: Some nodes cannot be converted, or hold a length.
     """
     model = _read_opened(bridge, native, options, report)
-    model = with_bounds(model, options.input_shapes, report)
+    model = _with_ranges(model, options.input_shapes, report)
     return _with_fixed(model, options.fix_inputs)
+
+
+def _with_ranges(model: RelayModel, shapes: Mapping[str, AnyValue], report: Report) -> RelayModel:
+    """Return a model with facts ``<symbol>.range`` of the bounds that a caller gives.
+
+    The default is the length that the source has, where it has one within them.
+    """
+    types: dict[str, AnyValue] = {each.name_hint: each.type for each in model.inputs()}
+    own = {} if model.meta.opened is None else model.meta.opened.lengths
+    before, extra, told = declared_ranges(model.meta.extra), dict(model.meta.extra), set[str]()
+    for key, axis, name in bounded_axes(shapes):
+        input_, (low, high) = key or next(iter(types), ""), name.ends
+        dim = types[input_].shape[axis] if input_ in types else None
+        least, most, _ = before.get(f"{input_}_{axis}", before.get(str(dim), (1, None, 1)))
+        if not isinstance(dim, SymDim) or dim.name is None or low < least or high > (most or high):
+            what = f"{least}..{most or ''}" if isinstance(dim, SymDim) else dim
+            where = f"input_shapes: {input_}: axis {axis}"
+            raise OptionError(f"{where} is {what} in the source, found {low}..{high}")
+        default = own.get(dim.name, low)
+        extra[f"{dim.name}.range"] = f"{low}:{high}:{default if low <= default <= high else low}"
+        told.add(f"{dim.name} is {low} to {high}")
+    if told:
+        report.notes.append(f"lengths as they were given: {'; '.join(sorted(told))}")
+    return replace(model, meta=replace(model.meta, extra=extra)) if told else model
 
 
 def _with_fixed(model: RelayModel, given: Mapping[str, AnyValue]) -> RelayModel:
@@ -169,7 +193,14 @@ def _open_axis(
         if known is not None or axis or not isinstance(dim, SymDim) or dim.name is None:
             return given
         found.guessed, known = True, 1
-    if dim == known or known == 0 or (isinstance(dim, SymDim) and dim.name is None):
+    if dim == known or known == 0:
+        return given
+    if isinstance(dim, SymDim) and dim.name is None:
+        one = min(dim.symbols())
+        times = dim // symbol(one)
+        if not isinstance(times, int) or times * symbol(one) != dim or known % times:
+            raise OptionError(f"input_shapes: {name}: {given} cannot stand for a length of {known}")
+        found.lengths.setdefault(one, known // times)
         return given
     label = dim.name if isinstance(dim, SymDim) else None
     if label is None:
@@ -177,7 +208,7 @@ def _open_axis(
         if isinstance(dim, int):
             found.wanted[label] = dim
     if isinstance(given, BoundedName):
-        found.bounds[label] = given.bounds
+        found.bounds[label] = given.ends
     if found.lengths.setdefault(label, known) == known and axis == first:
         found.entries[label] = known
     return given if isinstance(given, str) and given == label else label
@@ -195,12 +226,10 @@ def _follow(model: RelayModel, opened: _Opened, report: Report) -> RelayModel:
         among = {name: [length] * 4 for name, length in opened.wanted.items()}
         for name, (least, most) in opened.bounds.items():
             among[name] = [most, least, (least + most) // 2, least + 1]
-        trials = usual_trials(opened.lengths, among)
-        trials = [each for index, each in enumerate(trials) if each not in trials[:index]]
-        needed = 2 if opened.bounds else 0
         found, changed = open_lengths(
-            model, opened.lengths, report, trials=trials, needed=needed, batch=batch
-        )
+            model, opened.lengths, report, trials=usual_trials(opened.lengths, among),
+            needed=2 if opened.bounds else 0, batch=batch,
+        )  # fmt: skip
     raise_if_refused(report)
     if changed:
         changed = [_with_lengths(each, opened.wanted) for each in changed]

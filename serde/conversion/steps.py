@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge.bounds import bounds_by_name, check_same_bounds
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import PIVOT, target_bridge
 from serde.bridge.options import bind_options, option_names, refuse_options
+from serde.bridge.ranges import given_ranges
 from serde.conversion.locations import Locations
 from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, prepare, with_wanted_ends
 from serde.core import Report, dataclass, expect, pause_garbage_collection, replace
@@ -311,11 +311,8 @@ def bind_all(
     classes = [reader.import_options, PrepareOptions, writer.export_options, *bound]
     unknown = [name for name in not_own if name in not_passes and name in not_target]
     refuse_options(unknown, option_names(*classes))
-    for name, bounds in bounds_by_name(own.input_shapes).items():
-        asked = getattr(target, "ranges", {}).get(name)
-        if asked is not None:
-            where = f"input_shapes and ranges: {name}"
-            check_same_bounds(where, bounds, (asked.lower, asked.upper))
+    asked = getattr(target, "ranges", {}).items()
+    given_ranges(own.input_shapes, {name: (each.lower, each.upper) for name, each in asked})
     target.require(run=run)
     return own, passes, target
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from serde.core import Report, pause_garbage_collection
 from serde.core.lossy import TRACED_BRANCH
 from serde.errors import UnsupportedModelError, raise_if_refused
-from serde.relay.ir import SymDim, TensorType
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.torch.aliases import Values, has_writes
 from serde.torch.functional import FunctionalWalk
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["to_relay"]
 
 _UNBOUNDED = 2**31
-"""From here on the greatest length that PyTorch writes is none."""
 
 
 def to_relay(model: TorchModel, options: TorchImportOptions, report: Report) -> RelayModel:
@@ -71,10 +69,8 @@ def _to_relay(model: TorchModel, options: TorchImportOptions, report: Report) ->
     given = [*(each for _, each in outputs), *written.values()]
     wanted = (*(name for name, _ in outputs), *written)
     facts = metadata_facts(model.metadata.items(), report)
-    dims = [d for each in inputs if isinstance(each.type, TensorType) for d in each.type.shape]
-    for name in sorted({n for dim in dims if isinstance(dim, SymDim) for n in dim.symbols()}):
-        least, greatest = model.ranges.get(name, (0, None))
-        if greatest is not None and greatest < _UNBOUNDED:
-            facts[f"{name}.range"] = f"{least}:{greatest}:{least}"
+    for name, (least, most) in model.ranges.items():
+        if most is not None and least < most < _UNBOUNDED:
+            facts[f"{name}.range"] = f"{least}:{most}:{least}"
     meta = ModelMeta(names, wanted, "torch", model.version, extra=facts, states=model.states)
     return walk.assembly.model(inputs, given, meta, scope.expressions())

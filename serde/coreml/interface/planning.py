@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.input_types import DEFAULT_RANGE, Image, Range, known_image
+from serde.bridge.ranges import declared_ranges, integers_of
 from serde.coreml.interface.description import Classifier, Interface
 from serde.coreml.versions import Target
 from serde.errors import OptionError
@@ -110,7 +111,7 @@ def _plan_enumerated_shapes(
         text = extra.get(f"{name}.shapes")
         if name in asked or text is None:
             continue
-        listed = [_numbers(each, ",") for each in text.split(";")]
+        listed = [integers_of(each, ",") for each in text.split(";")]
         fitting = tuple(shape for shape in listed if _fits(type_, shape))
         if len(fitting) == len(listed) and not _is_fixed(type_):
             asked[name] = fitting
@@ -136,14 +137,6 @@ def _shapes_beside(
         x: tuple(tuple(substitute(d, each) for d in type_.shape) for each in values)
         for x in beside if (type_ := inputs[x]) is not None
     }  # fmt: skip
-
-
-def _numbers(text: str, separator: str) -> tuple[int, ...]:
-    """Return the integers in a fact about a model; none where it is another text."""
-    try:
-        return tuple(map(int, text.split(separator)))
-    except ValueError:
-        return ()
 
 
 def _is_fixed(type_: TensorType | None) -> bool:
@@ -188,10 +181,10 @@ def _ranges(
     """Return the lengths of the symbols in the shapes of the inputs, where they are known."""
     _check_known("ranges", options.ranges, names, "dynamic dimension")
     found = {}
-    for name in names:
-        known = _range_of(extra.get(f"{name}.range", ""))
-        if known is not None:
-            found[name] = known
+    for name, (lower, upper, default) in declared_ranges(extra).items():
+        if name in names:
+            upper = upper or max(DEFAULT_RANGE.upper, default)
+            found[name] = Range(lower, upper, min(default, upper))
     found |= options.ranges
     for input_, listed in shapes.items():
         type_ = inputs[input_]
@@ -204,17 +197,6 @@ def _ranges(
             lengths = [min(column[name]) for column in columns]
             found[name] = Range(min(lengths), max(lengths), lengths[0])
     return found
-
-
-def _range_of(text: str) -> Range | None:
-    """Return the range that a model declared; one without an upper bound gets the usual one."""
-    parts = _numbers(text, ":")
-    if len(parts) != 3:
-        return None
-    lower, upper, default = parts
-    lower, default = max(lower, 1), max(default, lower, 1)
-    upper = upper if 0 < upper < 2**31 else max(DEFAULT_RANGE.upper, default)
-    return Range(lower, upper, min(default, upper))
 
 
 def _images(
@@ -267,7 +249,7 @@ def _classifier(
     extra = model.meta.extra
     labels: tuple[str | int, ...] = model.meta.labels
     if extra.get("label_type") == "int64":
-        labels = _numbers(",".join(model.meta.labels), ",") or model.meta.labels
+        labels = integers_of(",".join(model.meta.labels), ",") or model.meta.labels
     asked = options.class_labels is not None or options.mode == "classifier"
     if options.mode == "regressor":
         if options.class_labels is not None:

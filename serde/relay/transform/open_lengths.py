@@ -14,7 +14,7 @@ from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, Op, Tuple
 from serde.relay.ir.types import TensorType, TupleType, Type, substitute_type
 from serde.relay.ir.visit import children, post_order, rebuild
 from serde.relay.transform.input_types import resolve_attribute
-from serde.relay.transform.length_literals import FOLLOWING, REFUSING, Place, Reader
+from serde.relay.transform.length_literals import LITERALS, Place, Reader
 
 __all__ = ["open_lengths", "usual_trials"]
 
@@ -26,11 +26,11 @@ _MOST_READINGS: Final = 3
 
 _FIXED_HINT: Final = "give the length that the source has"
 
-_BY_ENTRY: Final = ("gather", "scatter_elements")
-"""Operators whose indices may be of fewer entries than their data."""
-
-_BY_PLACE: Final = {"gather_nd": 0, "scatter_nd": 0, "serde.gather_nd": -1}
-"""The axis of the indices that counts the axes of the data which they are of."""
+_INDEXED: Final = {
+    "gather": None, "gather_nd": 0, "scatter_elements": None, "scatter_nd": 0, "serde.gather_nd": -1
+}  # fmt: skip
+"""Operators that indices of one entry fit where there are more, with the axis of the indices that
+counts the axes of the data which they are of; None where these are all."""
 
 
 def open_lengths(
@@ -60,34 +60,25 @@ def open_lengths(
         batch: The symbol that counts the entries of a batch, of which the source has one.
         rewriting: Whether literals may be changed.
     """
-    trials = trials or usual_trials(lengths)
-    names = model.meta.outputs
+    trials = trials or usual_trials(lengths, {})
 
     def walk(usual: int = 0, chosen: Mapping[Place, int] | None = None) -> _Walk:
-        reader = Reader(lengths, usual, chosen or {})
-        found = _Walk(reader, trials, needed, rewriting)
-        found.run(model.main.body, names, batch)
+        found = _Walk(Reader(lengths, usual, chosen or {}), trials, needed, rewriting)
+        found.run(model.main.body, model.meta.outputs, batch)
         return found
 
-    best = first = walk()
-    if first.reader.several and len(first.at_all) < len(trials):
-        best = max([first, *map(walk, range(1, _MOST_READINGS))], key=lambda each: len(each.at_all))
-    if best.report.issues and best.changed and rewriting:
-        plain = Report()  # As it stands it may fit as well.
-        found = open_lengths(
-            model, lengths, plain, trials=trials, needed=needed, batch=batch, rewriting=False
-        )
-        if not plain.issues:
-            return found
-        if {*lengths.values()} == {1}:  # The node that splits the entries tells more.
-            best.report.issues = plain.issues
-    if not best.report.issues:
+    best = walk()
+    if best.reader.several and len(best.fitting) < len(trials):
+        best = max([best, *map(walk, range(1, _MOST_READINGS))], key=lambda each: len(each.fitting))
+    if best.report.issues and best.changed and rewriting and {*lengths.values()} == {1}:
+        # As it stands it fits as well, or says itself what does not.
+        return open_lengths(model, lengths, report, trials=trials, batch=batch, rewriting=False)
+    if best.fitting:
         _refuse_doubtful(best, walk)
     report.issues += best.report.issues
-    body = best.memo[model.main.body]
-    if body is model.main.body or best.report.issues:
+    main, body = model.main, best.memo[model.main.body]
+    if body is main.body or best.report.issues:
         return model, best.changed
-    main = model.main
     new = Function(main.params, body, None, attrs=main.attrs, span=main.span)
     mod = model.mod.with_functions(
         {v: new if f is main else f for v, f in model.mod.functions.items()}
@@ -97,36 +88,35 @@ def open_lengths(
 
 
 def usual_trials(
-    lengths: Mapping[str, int], among: Mapping[str, Sequence[int]] | None = None
+    lengths: Mapping[str, int], among: Mapping[str, Sequence[int]]
 ) -> list[dict[str, int]]:
     """Return other lengths, near enough for the windows and tables that the source has.
 
-    Args:
-        lengths: The length in the source by symbol.
-        among: Four lengths of those symbols that are to have one of these.
+    Symbols that `among` has get one of the four lengths that it gives them.
     """
-    known = among or {}
-    options = [known.get(k) or [2 * n, 3 * n, n // 2 or 5, n + 1] for k, n in lengths.items()]
-    return [dict(zip(lengths, each, strict=True)) for each in zip(*options, strict=True)]
+    options = [among.get(k) or [2 * n, 3 * n, n // 2 or 5, n + 1] for k, n in lengths.items()]
+    trials = [dict(zip(lengths, each, strict=True)) for each in zip(*options, strict=True)]
+    return [each for index, each in enumerate(trials) if each not in trials[:index]]
 
 
-def _refuse_doubtful(best: _Walk, walk: Callable[..., _Walk]) -> None:
-    """Make issues of literals that fit in another reading, too, and are another length then."""
+def _refuse_doubtful(best: _Walk, walk: Callable[..., _Walk]) -> Expr | None:
+    """Make an issue of a literal that fits in another reading, too, and is another length then.
+
+    Images become larger though they would fit as well at a size that is always the same.
+    """
     tried = 0
     for place, readings in best.reader.several.items():
-        chosen = min(best.reader.chosen.get(place, best.reader.usual), len(readings) - 1)
-        # Images follow, though they would fit as well at a size that is always the same.
+        own = readings[min(best.reader.usual, len(readings) - 1)]
         for other, reading in enumerate(readings[:-1] if place[1] == "size" else readings):
-            if not any(best.differ(reading, readings[chosen], at) for at in best.alive):
-                continue
-            tried += 1
-            found = walk(best.reader.usual, {place: other})
-            both = [at for at in best.alive if at in found.at_all]
-            doubtful = any(best.differ(reading, readings[chosen], at) for at in both)
-            if doubtful or tried > _MOST_TRIES:
-                what = f"{place[1]} may stand for {readings[chosen]} and for {reading}"
-                best.refuse(place[0], TypeInferenceError(what))
-                break
+            differing = {at for at in best.fitting if best.differ(reading, own, at)}
+            tried += bool(differing)
+            if differing and (
+                tried > _MOST_TRIES
+                or differing & {*walk(best.reader.usual, {place: other}).fitting}
+            ):
+                what = f"{place[1]} may stand for {own} and for {reading}"
+                return best.refuse(place[0], TypeInferenceError(what))
+    return None
 
 
 class _Walk:
@@ -151,10 +141,9 @@ class _Walk:
         self._lengths = reader.lengths
         self._trials = trials
         self._needed = needed
-        nearly = {name: length + 1 for name, length in reader.lengths.items()}
         # What rounds lengths may not tell one more from as many.
-        telling = {index for index, trial in enumerate(trials) if trial != nearly}
-        self._telling = telling or {*self.alive}
+        nearly = {name: length + 1 for name, length in reader.lengths.items()}
+        self._telling = {i for i in self.alive if trials[i] != nearly} or {*self.alive}
         self._types: list[dict[Expr, Type]] = [{} for _ in trials]
         self._wrong: set[Expr] = set()
         self._rewriting = rewriting
@@ -171,14 +160,12 @@ class _Walk:
         self._check_outputs(self.memo[body], names, batch)
 
     @property
-    def at_all(self) -> list[int]:
+    def fitting(self) -> Sequence[int]:
         """The other lengths at which the whole graph fits."""
-        return [] if self.report.issues else self.alive
+        return () if self.report.issues else self.alive
 
     def differ(self, one: Dim, other: Dim, index: int) -> bool:
-        """Whether two readings are other lengths at lengths that are tried."""
-        if isinstance(one, int) and isinstance(other, int):
-            return one != other
+        """Whether two readings of a literal differ at lengths that are tried."""
         trial = self._trials[index]
         return substitute(one, trial) != substitute(other, trial)
 
@@ -194,10 +181,9 @@ class _Walk:
             new = self._rewritten(node, parts)
         except TypeInferenceError as error:
             return self.refuse(node, error)
-        failure = self._partial(new) or self._infer(new)
+        failure = self._failure(new)
         if failure is None:
-            failure = self._stale(new)
-            return new if failure is None else self.refuse(node, failure)
+            return new
         repeated = next(
             (each for each in self._repeated(new) if self._rewriting and self._infer(each) is None),
             None,
@@ -207,44 +193,34 @@ class _Walk:
         self.changed.append(f"{_label(node)} takes operands of one entry, repeated")
         return repeated
 
-    def _partial(self, new: Call) -> TypeInferenceError | None:
-        """Return what is wrong with indices that are of the one entry of a batch in the source."""
+    def _failure(self, new: Call) -> TypeInferenceError | None:
+        """Return what is wrong with a call; operands of the source's lengths may fit, too."""
         name = new.op.name if isinstance(new.op, Op) else ""
-        if name not in _BY_ENTRY and name not in _BY_PLACE:
-            return None
-        data, indices = map(_shape, new.args[:2])
-        count = indices[_BY_PLACE[name]] if name in _BY_PLACE else len(data)
-        batch = [symbol(each) for each, length in self._lengths.items() if length == 1]
-        axes = [axis for axis, dim in enumerate(data) if dim in batch]
-        if (
-            self._reached(new.args[1])
-            or not isinstance(count, int)
-            or min(axes, default=9) >= count
-        ):
-            return None
-        return TypeInferenceError("indices of the one entry of a batch")
-
-    def _stale(self, new: Call) -> TypeInferenceError | None:
-        """Return what is wrong where an operand is as long as another was that does not count.
-
-        So a grid of constants is, at which an image is read.
-        """
-        if self.reader.source_lengths(_shape(new)) or not isinstance(new.type, TensorType):
-            return None
-        for arg in new.args:
-            lengths = {*self.reader.source_lengths(_shape(arg)).values()}
-            for other in new.args if lengths else ():
-                if not self._reached(other) and lengths.issubset(_shape(other)):
-                    return TypeInferenceError(f"an operand has a shape of {list(_shape(other))}")
-        return None
+        shapes = [_shape(arg) for arg in new.args]
+        kept = [_shape(arg) for arg in new.args if not self._reached(arg)]
+        if name in _INDEXED and shapes[1] in kept:
+            place = _INDEXED[name]
+            count = len(shapes[0]) if place is None else shapes[1][place]
+            batch = [symbol(each) for each, length in self._lengths.items() if length == 1]
+            if any(dim in batch for dim in shapes[0][: count if isinstance(count, int) else None]):
+                return TypeInferenceError("indices are of one entry")
+        failure = self._infer(new)
+        made = new.type.shape if isinstance(new.type, TensorType) else None
+        if failure is None and made is not None and not self.reader.longer(made):
+            lengths = [{*self.reader.longer(shape).values()} for shape in shapes]
+            if any(each and each.issubset(shape) for each in lengths for shape in kept):
+                return TypeInferenceError("an operand is as long as another was")
+        return failure
 
     def refuse(self, node: Expr, error: TypeInferenceError) -> Expr:
         names = ", ".join(f"{name}={length}" for name, length in self._lengths.items())
-        op = node.op.name if isinstance(node, Call) and isinstance(node.op, Op) else "call"
-        reason = f"holds a length of the source ({names}): {error}"
-        self.report.add(op, _label(node), reason, _FIXED_HINT)
+        self._add_issue(node, f"holds a length of the source ({names}): {error}")
         self._wrong.add(node)
         return node
+
+    def _add_issue(self, node: Expr, reason: str) -> None:
+        op = node.op.name if isinstance(node, Call) and isinstance(node.op, Op) else "call"
+        self.report.add(op, _label(node), reason, _FIXED_HINT)
 
     # Types at the other lengths.
 
@@ -274,9 +250,7 @@ class _Walk:
                 found[index] = self._type_at(new, index)
             except TypeInferenceError as error:
                 failure = failure or error
-        if not self._telling.intersection(found):
-            return failure
-        if failure is not None and any(index not in found for index in range(self._needed)):
+        if not self._telling.intersection(found) or not found.keys() >= {*range(self._needed)}:
             return failure
         self.alive = list(found)
         for index, type_ in found.items():
@@ -299,20 +273,12 @@ class _Walk:
     def _rewritten(self, node: Call, parts: Sequence[Expr]) -> Call:
         """Return a call of other operands, its literals following the lengths."""
         new = rebuild(node, parts)
-        name = node.op.name if isinstance(node.op, Op) else ""
-        rule, guard = FOLLOWING.get(name), REFUSING.get(name)
-        if not isinstance(new, Call) or not parts or not isinstance(parts[0].type, TensorType):
+        rule = LITERALS.get(node.op.name if isinstance(node.op, Op) else "")
+        if not isinstance(new, Call) or rule is None or not parts:
             return new if isinstance(new, Call) else node
-        shape, self.reader.node = parts[0].type.shape, node
-        if guard is not None:
-            guard(new.attrs, shape, self.reader)
-        changes = {} if rule is None else rule(new.attrs, shape, self.reader)
-        if not changes:
-            return new
-        if not self._rewriting:
-            free = name == "strided_slice" or -1 in new.attrs.get("newshape", ())
-            if free and self.reader.source_lengths(shape):
-                raise TypeInferenceError(f"{name}: its numbers may be lengths")
+        self.reader.node = node
+        changes = rule(new.attrs, _shape(parts[0]), self.reader)
+        if not changes or not self._rewriting:
             return new
         made = set_type(Call(new.op, new.args, Attrs({**new.attrs, **changes}), span=node.span))
         for name, value in changes.items():
@@ -323,7 +289,7 @@ class _Walk:
 
     def _repeated(self, new: Call) -> Iterator[Call]:
         """Yield the call with operands of one entry repeated: one operand, then two."""
-        by_entry = isinstance(new.op, Op) and new.op.name in _BY_ENTRY
+        by_entry = isinstance(new.op, Op) and new.op.name in _INDEXED
         places = [
             (operand, name)
             for name, length in self._lengths.items()
@@ -380,7 +346,7 @@ class _Walk:
         if body in self._wrong or len(self.alive) < 1:
             return
         outputs = body.fields if isinstance(body, Tuple) else (body,)
-        known = {n for each in outputs for n in self.reader.source_lengths(_shape(each)).values()}
+        known = {n for each in outputs for n in self.reader.longer(_shape(each)).values()}
         for output in outputs:
             if not self._reached(output) and not known.isdisjoint(_shape(output)):
                 self.refuse(output, TypeInferenceError("an output that no input bears on"))
@@ -389,12 +355,8 @@ class _Walk:
         for name, output in zip(names, outputs, strict=False):
             node = self._losing(output, batch)
             if node is not None:
-                reason = (
-                    f"keeps no axis for the entries of a batch ({batch}), "
-                    f"and output {name} has but one"
-                )
-                op = node.op.name if isinstance(node, Call) and isinstance(node.op, Op) else "call"
-                self.report.add(op, _label(node), reason, _FIXED_HINT)
+                kept = f"keeps no axis for the entries of a batch ({batch})"
+                self._add_issue(node, f"{kept}, and output {name} has but one")
 
     def _losing(self, output: Expr, batch: str) -> Expr | None:
         """Return the node that has the batch in its operands, where the output has it no more."""

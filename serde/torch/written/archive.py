@@ -5,17 +5,16 @@ from __future__ import annotations
 import io
 import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.bridge.bounds import Bounds
 from serde.core import budget, require
 from serde.errors import LimitError, OptionError, Unsupported
 from serde.io.atomic import atomic_write
 from serde.relay.ir.dims import SymDim
-from serde.torch.model import NAMES, Input, TorchModel
+from serde.torch.model import NAMES, TorchModel
 from serde.torch.names import Names, identifier
 from serde.torch.program import Assign, If, Literal, Loop, Statement, TorchProgram, statements_of
 from serde.torch.releases import without_deprecations
@@ -126,7 +125,7 @@ def _export_module(torch: AnyValue, model: AnyValue, program: TorchProgram) -> A
     if not program.hop:
         _draw_iterations(program.body)
     inputs = example_inputs(torch, program)
-    shapes = _dynamic_shapes(torch, program.inputs, program.facts.get("bounds", {}))
+    shapes = _dynamic_shapes(torch, program)
     with warnings.catch_warnings():
         # Of the list in which recurrent layers hold their own parameters.
         warnings.filterwarnings("ignore", "The tensor attributes? self", UserWarning)
@@ -135,33 +134,32 @@ def _export_module(torch: AnyValue, model: AnyValue, program: TorchProgram) -> A
 
 def example_inputs(torch: AnyValue, program: TorchProgram) -> tuple[AnyValue, ...]:
     """Return tensors of zeros for the inputs; an open length is the same wherever it stands."""
-    lengths: dict[str, int] = {}
+    lengths = {
+        name: min(max(_LEAST_EXAMPLE + 1 + 2 * index, least), greatest)
+        for index, (name, (least, greatest)) in enumerate(program.facts.get("ranges", {}).items())
+    }
     found = []
     for each in program.inputs:
         if each.shape is None or each.dtype is None:
             raise OptionError(f"input {each.name}: a list of tensors cannot be exported")
-        shape = [_length(dim, lengths, program.facts.get("bounds", {})) for dim in each.shape]
+        shape = [_length(dim, lengths) for dim in each.shape]
         found.append(torch.zeros(shape, dtype=getattr(torch, each.dtype)))
     return tuple(found)
 
 
-def _length(dim: AnyValue, lengths: dict[str, int], bounds: Mapping[str, Bounds]) -> int:
+def _length(dim: AnyValue, lengths: dict[str, int]) -> int:
     if isinstance(dim, int):
         return dim
     name = dim.name if isinstance(dim, SymDim) and dim.name else str(dim)
-    usual = _LEAST_EXAMPLE + 1 + 2 * len(lengths)
-    least, greatest = bounds.get(name, (usual, usual))
-    return lengths.setdefault(name, min(max(usual, least), greatest))
+    return lengths.setdefault(name, _LEAST_EXAMPLE + 1 + 2 * len(lengths))
 
 
-def _dynamic_shapes(
-    torch: AnyValue, inputs: Sequence[Input], bounds: Mapping[str, Bounds]
-) -> AnyValue:
+def _dynamic_shapes(torch: AnyValue, program: TorchProgram) -> AnyValue:
     """Return which lengths are open, as ``torch.export`` takes it."""
     dims: dict[str, AnyValue] = {}
     names = Names()
     found: list[dict[int, AnyValue]] = []
-    for each in inputs:
+    for each in program.inputs:
         own: dict[int, AnyValue] = {}
         for axis, dim in enumerate(each.shape or ()):
             if isinstance(dim, int):
@@ -170,8 +168,8 @@ def _dynamic_shapes(
             if isinstance(dim, SymDim) and dim.name:
                 if dim.name not in dims:
                     title = names.reserve(identifier(dim.name) or "length")
-                    least, greatest = bounds.get(dim.name, (None, None))
-                    dims[dim.name] = torch.export.Dim(title, min=least, max=greatest)
+                    least, most = program.facts.get("ranges", {}).get(dim.name, (None, None))
+                    dims[dim.name] = torch.export.Dim(title, min=least, max=most)
                 own[axis] = dims[dim.name]
         found.append(own)
     return tuple(found) if any(found) else None
