@@ -152,7 +152,8 @@ def _read_opened(
         report.issues += trial.issues
         raise_if_refused(report)
     if model.meta.opened is None or not model.meta.opened.rewritten:
-        return bridge.to_relay(native, options, report=report)
+        plain = bridge.to_relay(native, options, report=report)
+        return replace(plain, meta=replace(plain.meta, opened=model.meta.opened))
     report.notes += trial.notes
     report.fallbacks += trial.fallbacks
     shapes = {
