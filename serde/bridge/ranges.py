@@ -8,8 +8,16 @@ from typing import Any as AnyValue, Final
 
 from serde.core import shown
 from serde.errors import OptionError
+from serde.relay.ir import Any, TensorType, substitute
 
-__all__ = ["BoundedName", "bounded_axes", "declared_ranges", "given_ranges", "integers_of"]
+__all__ = [
+    "BoundedName",
+    "bounded_axes",
+    "declared_ranges",
+    "given_ranges",
+    "integers_of",
+    "lengths_of",
+]
 
 _FORM: Final = re.compile(r"(?:([^\W\d]\w*)=)?(\d{1,18})\.\.(\d{1,18})")
 _UNBOUNDED: Final = 2**31
@@ -89,3 +97,22 @@ def integers_of(text: str, separator: str) -> tuple[int, ...]:
         return tuple(map(int, text.split(separator)))
     except ValueError:
         return ()
+
+
+def lengths_of(name: str, type_: TensorType, shape: Sequence[int]) -> dict[str, int] | None:
+    """Return the lengths that a shape gives the dimensions of an input; None if it does not fit.
+
+    One without a name is called ``data[2]`` by its input and axis. Of a dimension that is computed
+    of symbols, only one that they do not tell is taken.
+    """
+    if len(type_.shape) != len(shape):
+        return None
+    found: dict[str, int] = {}
+    for axis, (dim, length) in enumerate(zip(type_.shape, shape, strict=True)):
+        label = f"{name}[{axis}]" if isinstance(dim, Any) else getattr(dim, "name", None)
+        if label is not None and found.setdefault(label, length) != length:
+            return None
+    pairs = [
+        (substitute(dim, found), length) for dim, length in zip(type_.shape, shape, strict=True)
+    ]
+    return found if all(dim == length for dim, length in pairs if isinstance(dim, int)) else None

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
 from numbers import Integral
 
-from serde.bridge.ranges import declared_ranges, integers_of
+from serde.bridge.ranges import declared_ranges, integers_of, lengths_of
 from serde.errors import CheckError, OptionError, RelayError
 from serde.relay.ir import Any, RelayModel, SymDim, TensorType, rewrite, set_type, substitute
 from serde.relay.ir.expr import Attrs, Call, Expr, Op, Var
@@ -181,22 +181,8 @@ def _enumerated_sizes(model: RelayModel) -> list[Sizes]:
 
 
 def lengths_of_shape(variable: Var, shape: Sequence[int]) -> Sizes | None:
-    """Return the lengths that a shape gives the dimensions of an input; None if it does not fit.
-
-    Of a dimension that is computed of symbols, only one that they do not tell is taken.
-    """
-    declared = input_type(variable).shape
-    if len(declared) != len(shape):
-        return None
-    found: Sizes = {}
-    for axis, (dim, length) in enumerate(zip(declared, shape, strict=True)):
-        name = (
-            _dimension_name(variable, axis) if isinstance(dim, Any) else getattr(dim, "name", None)
-        )
-        if name is not None and found.setdefault(name, length) != length:
-            return None
-    pairs = [(substitute(dim, found), length) for dim, length in zip(declared, shape, strict=True)]
-    return found if all(dim == length for dim, length in pairs if isinstance(dim, int)) else None
+    """Return the lengths that a shape gives the dimensions of an input; None if it does not fit."""
+    return lengths_of(variable.name_hint, input_type(variable), shape)
 
 
 def _corners(ranges: Mapping[str, tuple[int, int, int]]) -> Iterator[Sizes]:

@@ -136,16 +136,12 @@ def _read_opened(
     try:
         model = bridge.to_relay(native, replace(options, input_shapes=opened.shapes), report=trial)
     except (OptionError, UnsupportedModelError):
-        model = bridge.to_relay(native, options, report=report)
+        plain = bridge.to_relay(native, options, report=report)
         if {*opened.lengths} - {opened.batch}:
             raise  # Nobody has looked at its literals.
-        return model
+        return plain
     try:
         model = _follow(model, opened, trial)
-    except OptionError:
-        if {*opened.lengths} - {opened.batch}:
-            raise
-        return bridge.to_relay(native, options, report=report)
     except UnsupportedModelError:
         with suppress(UnsupportedModelError):
             bridge.to_relay(native, options, report=Report())
@@ -196,23 +192,21 @@ def _open_axis(
         found.guessed, known = True, 1
     if dim == known or known == 0:
         return given
-    if isinstance(dim, SymDim) and dim.name is None:
-        one = min(dim.symbols())
-        times = dim // symbol(one)
-        if not isinstance(times, int) or times * symbol(one) != dim or known % times:
-            raise OptionError(f"input_shapes: {name}: {given} cannot stand for a length of {known}")
-        found.lengths.setdefault(one, known // times)
-        return given
-    label = dim.name if isinstance(dim, SymDim) else None
+    label = min(dim.symbols()) if isinstance(dim, SymDim) else None
+    times = dim // symbol(label) if label is not None else 1
+    if not isinstance(times, int) or known % times or (label and times * symbol(label) != dim):
+        raise OptionError(f"input_shapes: {name}: {given} cannot stand for a length of {known}")
     if label is None:
         label = f"{name}_{axis}" if not isinstance(dim, int) else f"{known}to{dim}"
         if isinstance(dim, int):
             found.wanted[label] = dim
     if isinstance(given, BoundedName):
         found.bounds[label] = given.ends
-    if found.lengths.setdefault(label, known) == known and axis == first:
+    if found.lengths.setdefault(label, known // times) != known // times:
+        raise OptionError(f"input_shapes: {name}: {label} stands for two lengths of the source")
+    if axis == first:
         found.entries[label] = known
-    return given if isinstance(given, str) and given == label else label
+    return given if times != 1 or (isinstance(given, str) and given == label) else label
 
 
 def _follow(model: RelayModel, opened: _Opened, report: Report) -> RelayModel:
@@ -221,7 +215,9 @@ def _follow(model: RelayModel, opened: _Opened, report: Report) -> RelayModel:
     dims = [d for each in model.inputs() for d in getattr(each.type, "shape", ())]
     kept = {name for dim in dims if isinstance(dim, SymDim) for name in dim.symbols()}
     for name in sorted(opened.lengths.keys() - kept):
-        raise OptionError(f"input_shapes: {name} is {opened.lengths[name]} by what the source says")
+        if name != opened.batch or name not in opened.wanted:
+            raise OptionError(f"input_shapes: {name} is {opened.lengths[name]} in the source")
+        return model
     if not opened.guessed or _is_one_entry(model, opened):
         batch = None if opened.guessed else opened.batch
         among = {name: [length] * 4 for name, length in opened.wanted.items()}

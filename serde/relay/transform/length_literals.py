@@ -8,7 +8,7 @@ from typing import Any as AnyValue, Final
 
 from serde.core import dataclass, field
 from serde.errors import TypeInferenceError
-from serde.relay.ir.dims import Dim, SymDim, product, substitute, symbol
+from serde.relay.ir.dims import Any, Dim, SymDim, product, substitute, symbol
 from serde.relay.ir.expr import Attrs, Expr
 from serde.relay.op.index.slicing import FAR
 from serde.relay.op.shape.reshape import new_shape
@@ -17,6 +17,9 @@ __all__ = ["LITERALS", "Place", "Reader"]
 
 _MOST_TRIES: Final = 500
 """How many ways of splitting an axis are tried."""
+
+_MOST_DOWN: Final = 3
+"""Means over parts of up to so many elements a side make images smaller."""
 
 Place = tuple[Expr, str, int]
 """A node, its attribute and the index in that where a literal stands."""
@@ -123,30 +126,28 @@ def _longer(
     """
     single: dict[str, Dim] = {name: 1 for name, length in reader.lengths.items() if length == 1}
     dims = [substitute(dim, single) for dim in shape]
-    opened = sorted(reader.longer(dims))
-    ends = combinations(range(len(opened) + 1), 2) if opened else ()
-    runs = {product(dims[axis] for axis in opened[i:j]): None for i, j in ends}
-    whole, options = product(dims), list[list[Dim]]()
+    whole, opened = product(dims), sorted(reader.longer(dims))
+    if not opened or isinstance(whole, Any) or 0 in after:
+        return {}
+    ends = combinations(range(len(opened) + 1), 2)
+    runs = [product(dims[axis] for axis in opened[i:j]) for i, j in ends]
+    options = list[Sequence[Dim]]()
     for at, (code, length) in enumerate(zip(codes, after, strict=True)):
-        parts = [(run, reader.source_length(run)) for run in runs]
-        multiples = [length // n * run for run, n in parts if n and length // n * n == length]
+        parts = [(run, length // n) for run in runs if (n := reader.source_length(run))]
+        multiples = [run * n for run, n in parts if substitute(run * n, reader.lengths) == length]
         held = [*reader.alike(length, len(after), at), *multiples, length]
-        options.append(held if code not in (0, -1) else [1 if code == -1 else dims[at]])
+        options.append([1] if code == -1 else [dims[at % len(dims)]] if code == 0 else held)
     befores = [product(dims[:axis]) for axis in range(len(dims))]
-    found, most = dict[int, Dim](), -1
-    for choice in islice(cartesian(*options), _MOST_TRIES if opened else 0):
+    found: list[tuple[int, list[Dim]]] = []
+    for choice in islice(cartesian(*options), _MOST_TRIES):
         rest = whole // product(choice)
         new = [rest if code == -1 else dim for code, dim in zip(codes, choice, strict=True)]
         if product(new) == whole:
-            count = sum(product(new[:at]) in befores for at in range(len(new)))
-            if count > most:
-                found, most = (
-                    {i: dim for i, dim in enumerate(new) if codes[i] not in (0, -1)},
-                    count,
-                )
-    if opened and not found and -1 in codes:
+            found.append((sum(product(new[:at]) in befores for at in range(len(new))), new))
+    if not found and -1 in codes:
         raise TypeInferenceError(f"reshape: what -1 in {list(codes)} takes may be another")
-    return found
+    best = max(found, key=lambda each: each[0])[1] if found else []
+    return {at: dim for at, dim in enumerate(best) if codes[at] not in (0, -1)}
 
 
 def _holders(
@@ -258,9 +259,6 @@ def _split(attrs: Attrs, shape: Sequence[Dim], reader: Reader) -> dict[str, AnyV
     return {"indices_or_sections": count}
 
 
-# What cannot follow.
-
-
 def _refuse_window(attrs: Attrs, shape: Sequence[Dim], reader: Reader) -> dict[str, AnyValue]:
     """A window over all of a map, or a mean over equal parts of it, may be meant as such."""
     sizes, strides, is_mean = attrs["pool_size"], attrs["strides"], "count_include_pad" in attrs
@@ -273,17 +271,12 @@ def _refuse_window(attrs: Attrs, shape: Sequence[Dim], reader: Reader) -> dict[s
     return {}
 
 
-_MOST_DOWN: Final = 3
-"""Means over parts of up to so many elements a side make images smaller."""
-
-
 def _refuse_equal(attrs: Attrs, shape: Sequence[Dim], reader: Reader) -> dict[str, AnyValue]:
     """A number that is a length in the source may be one, or not."""
     given = next(attrs[name] for name in ("depth", "k", "reps") if name in attrs)
     numbers = {*(given if isinstance(given, tuple) else (given,))}
-    for each in reader.known.values():
-        if not numbers.isdisjoint(each.values()):
-            raise TypeInferenceError(f"{given} may hold a length")
+    if any(not numbers.isdisjoint(each.values()) for each in reader.known.values()):
+        raise TypeInferenceError(f"{given} may hold a length")
     return {}
 
 
