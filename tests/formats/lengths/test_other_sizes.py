@@ -156,5 +156,5 @@ def test_indices_of_one_entry_are_refused() -> None:
 
 def test_entries_that_outputs_rule_out_are_refused() -> None:
     source = build("(float[1,1,4,4] x) => (float[4,4] y) { a = Relu(x) y = Squeeze(a) }", {})
-    with pytest.raises(OptionError, match="N is 1 by what the source says"):
+    with pytest.raises(OptionError, match="N is 1 in the source"):
         serde.to_relay(source, input_shapes={"x": ("N", 1, 4, 4)})
