@@ -186,6 +186,20 @@ def attention(h: int, w: int) -> Net:
     )
 
 
+def tokens(h: int, w: int) -> Net:
+    return (
+        f"""(float[1,3,{half(h)},{half(w)}] y)
+        <int64[3] s = {{1,3,{h * w}}}, int64[4] t = {{1,{h},{w},3}}> {{
+        a = Reshape(x, s)
+        b = Transpose<perm = [0,2,1]>(a)
+        c = Reshape(b, t)
+        d = Transpose<perm = [0,3,1,2]>(c)
+        y = {DOWN}(d, k)
+    }}""",
+        {"k": K33},
+    )
+
+
 def rows(h: int, w: int) -> Net:
     return (
         f"""(float[{h * w},3] y) <int64[2] s = {{{h * w},-1}}> {{
@@ -297,7 +311,7 @@ def classifier(h: int, w: int) -> Net:
 FOLLOWING: Mapping[str, Callable[[int, int], Net]] = {
     each.__name__: each
     for each in (
-        unet, pyramid, tripled, scaled, cropped, head, two_heads, blocks, attention, rows,
+        unet, pyramid, tripled, scaled, cropped, head, two_heads, blocks, attention, rows, tokens,
         image_pooling, expanded_mean, focus, rolled, parts, reflected, transposed, thumbnail,
         classifier,
     )
@@ -370,6 +384,19 @@ def _repeated() -> Net:
     )
 
 
+def _either_way(h: int, w: int) -> Net:
+    return (
+        f"""(float[1,{h},{w},3] y, float z)
+        <int64[3] s = {{1,3,{h * w}}}, int64[4] t = {{1,{h},{w},3}}> {{
+        z = Transpose<perm = [0,1,3,2]>(x)
+        a = Reshape(z, s)
+        b = Transpose<perm = [0,2,1]>(a)
+        y = Reshape(b, t)
+    }}""",
+        {},
+    )
+
+
 REFUSED: Mapping[str, tuple[Net, str, str]] = {
     "dense": (_dense(8, 8, 1), "nn.matmul", "y"),
     "dense behind -1": (_dense(8, 8, -1), "nn.matmul", "y"),
@@ -397,6 +424,11 @@ REFUSED: Mapping[str, tuple[Net, str, str]] = {
         _node(8, 8, "Slice(a, b, e, c)", {
             "b": np.int64([0]), "e": np.int64([4]), "c": np.int64([2])
         }), "strided_slice", "y",
+    ),
+    "rows that may be columns": (_either_way(8, 8), "reshape", "y"),
+    "the last by its index": (
+        ("(float y) <int64 i = {7}> { a = Relu(x) y = Gather<axis = 2>(a, i) }", {}),
+        "serde.take", "y",
     ),
     "unequal parts": (
         ("(float y, float z) <int64[2] s = {3,5}> { y, z = Split<axis = 2>(x, s) }", {}),

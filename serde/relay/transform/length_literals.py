@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations, islice, product as cartesian
+from itertools import combinations, islice, pairwise, product as cartesian
 from typing import Any as AnyValue, Final
 
 from serde.core import dataclass, field
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim, SymDim, product, substitute, symbol
-from serde.relay.ir.expr import Attrs, Expr
+from serde.relay.ir.expr import Attrs, Call, Constant, Expr
 from serde.relay.op.index.slicing import FAR
 from serde.relay.op.shape.reshape import new_shape
 
 __all__ = ["LITERALS", "Place", "Reader"]
 
-_MOST_TRIES: Final = 500
+_MOST_TRIES: Final = 5000
 """How many ways of splitting an axis are tried."""
 
 _MOST_DOWN: Final = 3
@@ -34,7 +34,9 @@ class Reader:
         usual: Which of several readings is taken.
         chosen: Which is taken at some places instead.
         several: The readings of literals that have several.
-        known: Lengths that are no longer those of the source, with those, by rank and axis.
+        known: Lengths that are no longer those of the source, with those, by rank and axis, and
+            all of them under None.
+        ordered: Two of them that stand one behind the other in a shape.
         node: The node that is looked at.
     """
 
@@ -42,7 +44,8 @@ class Reader:
     usual: int = 0
     chosen: Mapping[Place, int] = field(default_factory=dict)
     several: dict[Place, list[Dim]] = field(default_factory=dict)
-    known: dict[tuple[int, int], dict[Dim, int]] = field(default_factory=dict)
+    known: dict[tuple[int, int] | None, dict[Dim, int]] = field(default_factory=dict)
+    ordered: set[tuple[Dim, Dim]] = field(default_factory=set)
     node: Expr = field(default_factory=Expr)
 
     def source_length(self, dim: Dim) -> int:
@@ -59,6 +62,8 @@ class Reader:
         """Note the lengths of a tensor."""
         for axis, length in self.longer(shape).items():
             self.known.setdefault((len(shape), axis), {}).setdefault(shape[axis], length)
+            self.known.setdefault(None, {}).setdefault(shape[axis], length)
+        self.ordered.update(pairwise(shape[axis] for axis in self.longer(shape)))
 
     def alike(self, length: Dim, rank: int, axis: int, new: Sequence[Dim] = ()) -> list[Dim]:
         """Return what has a length in the source, those first that `new` does not have."""
@@ -131,23 +136,39 @@ def _longer(
         return {}
     ends = combinations(range(len(opened) + 1), 2)
     runs = [product(dims[axis] for axis in opened[i:j]) for i, j in ends]
-    options = list[Sequence[Dim]]()
+    every, options = reader.known.get(None, {}), list[Sequence[Dim]]()
     for at, (code, length) in enumerate(zip(codes, after, strict=True)):
         parts = [(run, length // n) for run in runs if (n := reader.source_length(run))]
         multiples = [run * n for run, n in parts if substitute(run * n, reader.lengths) == length]
-        held = [*reader.alike(length, len(after), at), *multiples, length]
+        alike = [e for e, n in every.items() if n == length and _symbols(e) <= _symbols(whole)]
+        held = list(dict.fromkeys([*alike, *multiples, length]))
         options.append([1] if code == -1 else [dims[at % len(dims)]] if code == 0 else held)
     befores = [product(dims[:axis]) for axis in range(len(dims))]
-    found: list[tuple[int, list[Dim]]] = []
-    for choice in islice(cartesian(*options), _MOST_TRIES):
+    found: list[tuple[tuple[int, int], list[Dim]]] = []
+    # Most choices are told to be none by other lengths, faster than by symbols.
+    probe: dict[str, Dim] = {name: 1_000_003 + 30 * at for at, name in enumerate(reader.lengths)}
+    count = substitute(whole, probe)
+    tried = islice(
+        cartesian(*([(e, substitute(e, probe)) for e in x] for x in options)), _MOST_TRIES
+    )
+    for pairs in tried:
+        held_at = product(length for _, length in pairs)
+        if held_at == 0 or count // held_at * held_at != count:
+            continue
+        choice = [dim for dim, _ in pairs]
         rest = whole // product(choice)
         new = [rest if code == -1 else dim for code, dim in zip(codes, choice, strict=True)]
         if product(new) == whole:
-            found.append((sum(product(new[:at]) in befores for at in range(len(new))), new))
-    if not found and -1 in codes:
-        raise TypeInferenceError(f"reshape: what -1 in {list(codes)} takes may be another")
-    best = max(found, key=lambda each: each[0])[1] if found else []
-    return {at: dim for at, dim in enumerate(best) if codes[at] not in (0, -1)}
+            aligned = sum(product(new[:at]) in befores for at in range(len(new)))
+            ordered = {*pairwise(dim for dim in new if reader.source_length(dim) > 1)}
+            found.append(((aligned, len(ordered & reader.ordered)), new))
+    best = max((rank for rank, _ in found), default=None)
+    fitting = [new for rank, new in found if rank == best]
+    if any(new != fitting[0] for new in fitting) or (not found and -1 in codes):
+        raise TypeInferenceError(f"reshape: several numbers in {list(codes)} may follow")
+    return {
+        at: dim for at, dim in enumerate(fitting[0] if found else ()) if codes[at] not in (0, -1)
+    }
 
 
 def _holders(
@@ -280,6 +301,15 @@ def _refuse_equal(attrs: Attrs, shape: Sequence[Dim], reader: Reader) -> dict[st
     return {}
 
 
+def _refuse_last(attrs: Attrs, shape: Sequence[Dim], reader: Reader) -> dict[str, AnyValue]:
+    """The index of the last may be meant as such."""
+    indices = reader.node.args[1] if isinstance(reader.node, Call) else reader.node
+    length = 0 if attrs["axis"] is None else reader.source_length(shape[attrs["axis"]])
+    if length > 1 and isinstance(indices, Constant) and (indices.data == length - 1).any():
+        raise TypeInferenceError(f"index {length - 1} is that of the last in the source")
+    return {}
+
+
 LITERALS: Final[Mapping[str, Rule]] = {
     "broadcast_to": _broadcast,
     "reshape": _reshape,
@@ -288,6 +318,7 @@ LITERALS: Final[Mapping[str, Rule]] = {
     "strided_slice": _slice,
     **{f"image.resize{rank}d": _resize for rank in (1, 2, 3)},
     **{f"nn.{kind}_pool{rank}d": _refuse_window for kind in ("avg", "max") for rank in (1, 2, 3)},
+    **dict.fromkeys(("serde.take", "take"), _refuse_last),
     **dict.fromkeys(("one_hot", "serde.one_hot", "tile", "topk"), _refuse_equal),
 }
 """By operator what its literals become, or refuses those that may be lengths."""
