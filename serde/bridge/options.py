@@ -14,7 +14,7 @@ from typing import Any as AnyValue, Literal, TypeAlias
 
 import numpy as np
 
-from serde.bridge.ranges import BoundedName, given_ranges
+from serde.bridge.ranges import BoundedName, bounded_axes
 from serde.core import dataclass, dtype_name, field, near_names, require_installed, shown
 from serde.core.limits import Limits
 from serde.core.lossy import check_allowed
@@ -109,7 +109,7 @@ class ImportOptions:
         named_shapes = shapes if isinstance(shapes, Mapping) else {"": shapes}
         named_dtypes = dtypes if isinstance(dtypes, Mapping) else {"": dtypes}
         checked = {name: _shape(name, shape) for name, shape in named_shapes.items()}
-        given_ranges(checked)
+        bounded_axes(checked)
         object.__setattr__(self, "input_shapes", checked)
         names = {name: _dtype(name, dtype) for name, dtype in named_dtypes.items()}
         object.__setattr__(self, "input_dtypes", names)

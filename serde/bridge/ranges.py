@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue, Final
 
 from serde.core import shown
 from serde.errors import OptionError
 from serde.relay.ir import Any, TensorType, substitute
 
-__all__ = [
-    "BoundedName",
-    "bounded_axes",
-    "declared_ranges",
-    "given_ranges",
-    "integers_of",
-    "lengths_of",
-]
+__all__ = ["BoundedName", "bounded_axes", "declared_ranges", "integers_of", "lengths_of"]
 
 _FORM: Final = re.compile(r"(?:([^\W\d]\w*)=)?(\d{1,18})\.\.(\d{1,18})")
 _UNBOUNDED: Final = 2**31
@@ -53,27 +46,22 @@ class BoundedName(str):
 
 
 def bounded_axes(
-    shapes: Mapping[str, Sequence[AnyValue]],
-) -> Iterator[tuple[str, int, BoundedName]]:
-    """Yield the input, the axis and the name of each dimension with bounds."""
-    for key, shape in shapes.items():
-        yield from ((key, at, dim) for at, dim in enumerate(shape) if isinstance(dim, BoundedName))
-
-
-def given_ranges(
     shapes: Mapping[str, Sequence[AnyValue]], others: Mapping[str, Ends] | None = None
-) -> dict[str, Ends]:
-    """Return the bounds that shapes give dimensions, by name.
+) -> list[tuple[str, int, BoundedName]]:
+    """Return the input, the axis and the name of each dimension with bounds.
 
     Raises:
-        OptionError: Of a dimension they give two, or others than `others`.
+        OptionError: One has two ranges, or another than `others` have.
     """
-    found = dict(others or {})
-    for key, _, name in bounded_axes(shapes):
-        low, high = found.setdefault(str(name), name.ends)
-        if name.ends != (low, high):
-            what = f"{name} is both {low}..{high} and {name.ends[0]}..{name.ends[1]}"
-            raise OptionError(f"input_shapes: {key or 'the input'}: {what}")
+    known, found = dict(others or {}), []
+    for key, shape in shapes.items():
+        for axis, name in enumerate(shape):
+            if isinstance(name, BoundedName):
+                found.append((key, axis, name))
+                low, high = known.setdefault(str(name), name.ends)
+                if name.ends != (low, high):
+                    what = f"{name} is both {low}..{high} and {name.ends[0]}..{name.ends[1]}"
+                    raise OptionError(f"input_shapes: {key or 'the input'}: {what}")
     return found
 
 
