@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, islice, pairwise, product as cartesian
 from typing import Any as AnyValue, Final
 
@@ -87,114 +87,79 @@ def _symbols(dim: Dim) -> set[str]:
     return dim.symbols() if isinstance(dim, SymDim) else set()
 
 
-def _opened(shape: Sequence[Dim], lengths: Mapping[str, int]) -> Iterator[tuple[int, str, Dim]]:
-    """Yield the axes that are a multiple of an opened length, its symbol and the multiple."""
-    for axis, dim in enumerate(shape):
-        for name in sorted(_symbols(dim) & lengths.keys()):
-            times = dim // symbol(name)
-            if times * symbol(name) == dim:
-                yield axis, name, substitute(times, lengths)
-
-
 def _reshape(attrs: Attrs, shape: Sequence[Dim], reader: Reader) -> dict[str, AnyValue]:
     """Opened axes of the operand go to the literals that stand where they end up, row by row."""
-    lengths = reader.lengths
-    before = tuple(substitute(dim, lengths) for dim in shape)
-    allowzero = attrs["allowzero"]
-    codes = list(attrs["newshape"])
+    before = [substitute(dim, reader.lengths) for dim in shape]
+    codes, allowzero = list(attrs["newshape"]), attrs["allowzero"]
     if any(isinstance(code, int) and code < -1 for code in codes):
         codes = list(new_shape(shape, codes, allowzero))
-    after = new_shape(before, [substitute(code, lengths) for code in codes], allowzero)
-    longer = _longer(shape, after, codes, reader)
-    new = list(codes)
-    for axis, name, times in _opened(shape, lengths):
-        rows = product(before[:axis])
-        found = _holders(new, after, lengths[name], (rows, rows * times), allowzero)
-        if not found or (longer and lengths[name] > 1):
-            continue
-        place = axis if axis in found else found[0]
-        behind = len(shape) - axis - (1 if times == 1 else 0)
-        if place and new[place] != lengths[name] and len(after) - place <= behind:
-            place -= 1  # What follows the axis is not split: it joins what comes before.
-        new[place] = new[place] // lengths[name] * symbol(name)
-    for place, dim in longer.items():
-        new[place] = new[place] // after[place] * dim
+    after = new_shape(before, [substitute(code, reader.lengths) for code in codes], allowzero)
+    whole, opened = (
+        product(shape),
+        [at for at, dim in enumerate(shape) if reader.source_length(dim)],
+    )
+    if not opened or isinstance(whole, Any) or 0 in after:
+        return {}
+    found = _splits(shape, after, codes, opened, reader)
+    best = max((rank for rank, _ in found), default=None)
+    fitting = [new for rank, new in found if rank == best]
+    is_longer = any(reader.lengths.get(name, 1) > 1 for name in _symbols(whole))
+    if is_longer and (any(new != fitting[0] for new in fitting) or (not found and -1 in codes)):
+        raise TypeInferenceError(f"reshape: several numbers in {list(codes)} may follow")
+    new = [
+        c if c in (0, -1) else dim for c, dim in zip(codes, (fitting or [codes])[0], strict=True)
+    ]
     return {} if new == codes else {"newshape": tuple(new)}
 
 
-def _longer(
-    shape: Sequence[Dim], after: Sequence[Dim], codes: Sequence[Dim], reader: Reader
-) -> dict[int, Dim]:
-    """Return what literals become that hold opened axes of more than one entry.
+def _splits(
+    shape: Sequence[Dim], after: Sequence[Dim], codes: Sequence[Dim], opened: Sequence[int],
+    reader: Reader,
+) -> list[tuple[tuple[int, ...], list[Dim]]]:  # fmt: skip
+    """Return shapes that are those of the source there, with how well the opened axes keep places.
 
-    With them, what comes before an axis has as many elements as in the operand, where it can.
+    First comes that axes of one entry stay such, then that what comes before an axis has as many
+    elements as in the operand, then that lengths follow each other as in other tensors.
     """
-    single: dict[str, Dim] = {name: 1 for name, length in reader.lengths.items() if length == 1}
-    dims = [substitute(dim, single) for dim in shape]
-    whole, opened = product(dims), sorted(reader.longer(dims))
-    if not opened or isinstance(whole, Any) or 0 in after:
-        return {}
+    whole, every = product(shape), reader.known.get(None, {})
     ends = combinations(range(len(opened) + 1), 2)
-    runs = [product(dims[axis] for axis in opened[i:j]) for i, j in ends]
-    every, options = reader.known.get(None, {}), list[Sequence[Dim]]()
+    runs = [product(shape[axis] for axis in opened[i:j]) for i, j in ends]
+    runs += [symbol(name) for name in sorted(_symbols(whole)) if reader.lengths.get(name) == 1]
+    options: list[Sequence[Dim]] = []
     for at, (code, length) in enumerate(zip(codes, after, strict=True)):
         parts = [(run, length // n) for run in runs if (n := reader.source_length(run))]
         multiples = [run * n for run, n in parts if substitute(run * n, reader.lengths) == length]
         alike = [e for e, n in every.items() if n == length and _symbols(e) <= _symbols(whole)]
-        held = list(dict.fromkeys([*alike, *multiples, length]))
-        options.append([1] if code == -1 else [dims[at % len(dims)]] if code == 0 else held)
-    befores = [product(dims[:axis]) for axis in range(len(dims))]
-    found: list[tuple[tuple[int, int], list[Dim]]] = []
+        held = list(dict.fromkeys([length, *alike, *multiples]))
+        options.append([1] if code == -1 else [shape[at % len(shape)]] if code == 0 else held)
     # Most choices are told to be none by other lengths, faster than by symbols.
     probe: dict[str, Dim] = {name: 1_000_003 + 30 * at for at, name in enumerate(reader.lengths)}
-    count = substitute(whole, probe)
-    tried = islice(
-        cartesian(*([(e, substitute(e, probe)) for e in x] for x in options)), _MOST_TRIES
-    )
-    for pairs in tried:
+    count, found = substitute(whole, probe), []
+    numbers = ([(dim, substitute(dim, probe)) for dim in each] for each in options)
+    for pairs in islice(cartesian(*numbers), _MOST_TRIES):
         held_at = product(length for _, length in pairs)
-        if held_at == 0 or count // held_at * held_at != count:
-            continue
-        choice = [dim for dim, _ in pairs]
-        rest = whole // product(choice)
-        new = [rest if code == -1 else dim for code, dim in zip(codes, choice, strict=True)]
-        if product(new) == whole:
-            aligned = sum(product(new[:at]) in befores for at in range(len(new)))
-            ordered = {*pairwise(dim for dim in new if reader.source_length(dim) > 1)}
-            found.append(((aligned, len(ordered & reader.ordered)), new))
-    best = max((rank for rank, _ in found), default=None)
-    fitting = [new for rank, new in found if rank == best]
-    if any(new != fitting[0] for new in fitting) or (not found and -1 in codes):
-        raise TypeInferenceError(f"reshape: several numbers in {list(codes)} may follow")
-    return {
-        at: dim for at, dim in enumerate(fitting[0] if found else ()) if codes[at] not in (0, -1)
-    }
+        if held_at != 0 and count // held_at * held_at == count:
+            rest = whole // product(dim for dim, _ in pairs)
+            new = [rest if code == -1 else dim for code, (dim, _) in zip(codes, pairs, strict=True)]
+            if product(new) == whole:
+                found.append((_rank(shape, new, reader), new))
+    return found
 
 
-def _holders(
-    codes: Sequence[Dim], after: Sequence[Dim], length: int, rows: Sequence[Dim], allowzero: bool
-) -> list[int] | None:
-    """Return which literals may hold an opened axis, the best first; None if -1 follows it.
-
-    `codes` make `after` in the source; `rows` are how many rows come before the axis, and before
-    what it is made of.
-    """
-    fitting: list[int] = []
-    exact: list[int] = []
-    free = False
-    count: Dim = 1
-    for index, (code, dim) in enumerate(zip(codes, after, strict=True)):
-        is_literal = isinstance(code, int) and (code > 0 or (code == 0 and allowzero))
-        free = free or not is_literal
-        if count in rows:
-            if not is_literal and dim == length and not exact:
-                return None
-            if is_literal and code == length:
-                exact.append(index)
-            elif isinstance(code, int) and not free and count == rows[0] and code % length == 0:
-                fitting.append(index)
-        count = count * dim
-    return exact or (fitting if -1 not in codes else [])
+def _rank(shape: Sequence[Dim], new: Sequence[Dim], reader: Reader) -> tuple[int, ...]:
+    """Return how well the opened axes of a shape keep their places in another."""
+    entries = {name for name, length in reader.lengths.items() if length == 1}
+    befores = [product(shape[:axis]) for axis in range(len(shape))]
+    single = [at for at, dim in enumerate(new) if reader.source_length(dim) == 1]
+    kept = 0
+    for axis, dim in enumerate(shape):
+        for name in _symbols(dim) & entries:
+            befores.append(befores[axis] * symbol(name))
+            for at in (at for at, other in enumerate(new) if name in _symbols(other)):
+                kept += at == axis if at in single else len(new) - at == len(shape) - axis
+    aligned = sum(product(new[:at]) in befores for at in range(len(new)))
+    ordered = {*pairwise(dim for dim in new if reader.source_length(dim) > 1)}
+    return len(single), aligned, len(ordered & reader.ordered), kept
 
 
 def _broadcast(attrs: Attrs, shape: Sequence[Dim], reader: Reader) -> dict[str, AnyValue]:
