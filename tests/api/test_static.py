@@ -7,9 +7,11 @@ import onnx
 import onnxruntime
 import pytest
 from support.resized_nets import build
+from support.samples import build as build_sample
 
 import serde
 from serde.errors import OptionError, UnsupportedModelError
+from serde.relay.ir import get
 
 SHAPING = {"ConstantOfShape", "If", "NonZero", "Range", "Shape", "Size"}
 
@@ -102,3 +104,10 @@ def test_an_open_length_is_refused_by_its_input() -> None:
     )
     with pytest.raises(OptionError, match=r"static: input z is Tensor\[\(N, 4\), float32\]; give"):
         serde.export_model(proto, format="onnx", input_shapes={"x": (2, 4)}, static=True)
+
+
+@pytest.mark.parametrize("name", ["cumprod", "scatter_nd", "strided_set", "zeros_like"])
+def test_writers_evaluate_the_shapes_that_they_spell(name: str) -> None:
+    sample = build_sample(get(name), get(name).samples[0])
+    found = serde.from_relay(sample.function, format="onnx", static=True)
+    assert not SHAPING & {each.op_type for each in found.graph.node}
