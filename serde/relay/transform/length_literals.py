@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, islice, pairwise, product as cartesian
 from typing import Any as AnyValue, Final
 
@@ -37,6 +37,7 @@ class Reader:
         known: Lengths that are no longer those of the source, with those, by rank and axis, and
             all of them under None.
         ordered: Two of them that stand one behind the other in a shape.
+        inner: Multiples of the entries of a batch in which the entries come behind the multiple.
         node: The node that is looked at.
     """
 
@@ -46,6 +47,7 @@ class Reader:
     several: dict[Place, list[Dim]] = field(default_factory=dict)
     known: dict[tuple[int, int] | None, dict[Dim, int]] = field(default_factory=dict)
     ordered: set[tuple[Dim, Dim]] = field(default_factory=set)
+    inner: set[Dim] = field(default_factory=set)
     node: Expr = field(default_factory=Expr)
 
     def source_length(self, dim: Dim) -> int:
@@ -106,6 +108,10 @@ def _reshape(attrs: Attrs, shape: Sequence[Dim], reader: Reader) -> dict[str, An
     is_longer = any(reader.lengths.get(name, 1) > 1 for name in _symbols(whole))
     if is_longer and (any(new != fitting[0] for new in fitting) or (not found and -1 in codes)):
         raise TypeInferenceError(f"reshape: several numbers in {list(codes)} may follow")
+    for _, name, rows in _entries(shape, reader):
+        for at, dim in enumerate(fitting[0] if fitting else ()):
+            if name in _symbols(dim) and product(fitting[0][:at]) != rows:
+                reader.inner.add(dim)
     new = [
         c if c in (0, -1) else dim for c, dim in zip(codes, (fitting or [codes])[0], strict=True)
     ]
@@ -118,8 +124,8 @@ def _splits(
 ) -> list[tuple[tuple[int, ...], list[Dim]]]:  # fmt: skip
     """Return shapes that are those of the source there, with how well the opened axes keep places.
 
-    First comes that axes of one entry stay such, then that what comes before an axis has as many
-    elements as in the operand, then that lengths follow each other as in other tensors.
+    First comes that what comes before an axis has as many elements as in the operand, then that
+    axes of one entry stay such, then that lengths follow each other as in other tensors.
     """
     whole, every = product(shape), reader.known.get(None, {})
     ends = combinations(range(len(opened) + 1), 2)
@@ -146,20 +152,29 @@ def _splits(
     return found
 
 
+def _entries(shape: Sequence[Dim], reader: Reader) -> Iterator[tuple[int, str, Dim]]:
+    """Yield where entries of a batch are, their symbol, and how many elements come before them."""
+    for axis, dim in enumerate(shape):
+        for name in sorted(_symbols(dim)):
+            if reader.lengths.get(name) == 1:
+                inner = dim // symbol(name) if dim in reader.inner else 1
+                yield axis, name, product(shape[:axis]) * inner
+
+
 def _rank(shape: Sequence[Dim], new: Sequence[Dim], reader: Reader) -> tuple[int, ...]:
     """Return how well the opened axes of a shape keep their places in another."""
-    entries = {name for name, length in reader.lengths.items() if length == 1}
     befores = [product(shape[:axis]) for axis in range(len(shape))]
     single = [at for at, dim in enumerate(new) if reader.source_length(dim) == 1]
-    kept = 0
-    for axis, dim in enumerate(shape):
-        for name in _symbols(dim) & entries:
-            befores.append(befores[axis] * symbol(name))
-            for at in (at for at, other in enumerate(new) if name in _symbols(other)):
-                kept += at == axis if at in single else len(new) - at == len(shape) - axis
+    same = kept = 0
+    for axis, name, rows in _entries(shape, reader):
+        befores += [rows, rows * symbol(name)]
+        for at in (at for at, other in enumerate(new) if name in _symbols(other)):
+            before = product(new[:at])
+            same += rows in (before, before * (new[at] // symbol(name)))
+            kept += at == axis if at in single else len(new) - at == len(shape) - axis
     aligned = sum(product(new[:at]) in befores for at in range(len(new)))
     ordered = {*pairwise(dim for dim in new if reader.source_length(dim) > 1)}
-    return len(single), aligned, len(ordered & reader.ordered), kept
+    return aligned, len(single), len(ordered & reader.ordered), same, kept
 
 
 def _broadcast(attrs: Attrs, shape: Sequence[Dim], reader: Reader) -> dict[str, AnyValue]:
