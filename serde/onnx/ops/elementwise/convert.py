@@ -145,8 +145,9 @@ def fill(ctx: Export, shape: Value, value: float, dtype: str) -> Value:
 
     One of few elements is a constant where the shape is.
     """
-    if shape.data is not None and shape.data.prod() <= MAX_VALUES:
-        return ctx.const(np.full(shape.data, value), dtype)
+    lengths = shape.data if np.dtype(dtype).isbuiltin == 1 else None
+    if lengths is not None and lengths.prod() <= MAX_VALUES:
+        return ctx.const(np.full(lengths, value), dtype)
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     tensor = helper.make_tensor("value", element, [1], [value])
     return ctx.emit("ConstantOfShape", shape, value=tensor)
