@@ -47,8 +47,8 @@ from serde.walk.user_converters import exports as exports, imports as imports
 
 _Path: TypeAlias = str | PathLike[str]
 _InputShapes: TypeAlias = (
-    Mapping[str, Sequence[int | str | SymDim | Any | None]]
-    | Sequence[int | str | SymDim | Any | None]
+    Mapping[str, Sequence[int | str | SymDim | Any | range | None]]
+    | Sequence[int | str | SymDim | Any | range | None]
 )
 _InputDtypes: TypeAlias = (
     Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
@@ -103,7 +103,8 @@ class _CompileOwn(TypedDict, total=False):
 class _Reading(TypedDict, total=False):
     input_shapes: _InputShapes
     """Shape of each input: integers, names of dynamic dimensions, "?" (also -1 or None) for one
-    without a name; a bare shape if there is one input (default {})."""
+    without a name, "N=1..8", "1..8" or range(1, 9) for one with bounds, "32*H" for multiples;
+    a bare shape if there is one input (default {})."""
     input_dtypes: _InputDtypes
     """dtype of each input that is not what the format says or implies; a bare dtype if there is one
     input (default {})."""
@@ -182,6 +183,10 @@ class _Passes2(TypedDict, total=False):
     op_block_list: Iterable[str]
     """With float16, Relay operators or node names that stay float32, besides the default list
     (default frozenset())."""
+    static: bool
+    """Write a model of which every length is a number, without shape arithmetic: input_shapes must
+    give all those that are open, and operators are refused whose results have as many
+    elements as values decide (default False)."""
 
 class _Writing(TypedDict, total=False):
     custom_ops: Iterable[str]

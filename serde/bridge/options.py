@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,11 +14,12 @@ from typing import Any as AnyValue, Literal, TypeAlias
 
 import numpy as np
 
+from serde.bridge.ranges import BoundedName, bounded_axes
 from serde.core import dataclass, dtype_name, field, near_names, require_installed, shown
 from serde.core.limits import Limits
 from serde.core.lossy import check_allowed
 from serde.errors import OptionError
-from serde.relay.ir import Any, DimLike, SymDim, TensorType
+from serde.relay.ir import Any, DimLike, SymDim, TensorType, symbol
 from serde.walk.inputs import parse_fixed
 from serde.walk.user_converters import UserConverter, read_converters
 
@@ -27,9 +29,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-Shape: TypeAlias = Sequence[DimLike | None]
+Shape: TypeAlias = Sequence[DimLike | range | None]
 DType: TypeAlias = str | np.dtype[AnyValue] | type[AnyValue]
 
+_MULTIPLE = re.compile(r"[1-9]\d{0,8}\*[^\W\d]\w*")
 
 _CONVERTERS: Mapping[str, AnyValue] = {
     "accepts": Mapping[str, Callable[..., AnyValue]]
@@ -46,7 +49,8 @@ class ImportOptions:
 
     Attributes:
         input_shapes: Shape of each input: integers, names of dynamic dimensions, ``"?"`` (also
-            -1 or None) for one without a name; a bare shape if there is one input.
+            -1 or None) for one without a name, ``"N=1..8"``, ``"1..8"`` or ``range(1, 9)`` for
+            one with bounds, ``"32*H"`` for multiples; a bare shape if there is one input.
         fix_inputs: Values of inputs, which are no inputs then: a number (for all elements), an
             array, or the path of a ``.npy`` file. Branches that they decide against are left.
         input_dtypes: dtype of each input that is not what the format says or implies; a bare
@@ -105,6 +109,7 @@ class ImportOptions:
         named_shapes = shapes if isinstance(shapes, Mapping) else {"": shapes}
         named_dtypes = dtypes if isinstance(dtypes, Mapping) else {"": dtypes}
         checked = {name: _shape(name, shape) for name, shape in named_shapes.items()}
+        bounded_axes(checked)
         object.__setattr__(self, "input_shapes", checked)
         names = {name: _dtype(name, dtype) for name, dtype in named_dtypes.items()}
         object.__setattr__(self, "input_dtypes", names)
@@ -136,11 +141,16 @@ def _shape(name: str, shape: AnyValue) -> tuple[DimLike, ...]:
             f"{where}: expected a shape such as (1, 3, 224, 224), found {shown(shape)}"
         )
     dims: list[DimLike] = []
-    for dim in shape:
+    for axis, dim in enumerate(shape):
         length = None
         with contextlib.suppress(TypeError):
             length = index(dim)
-        if isinstance(dim, (str, SymDim, Any)):
+        if isinstance(dim, range) or (isinstance(dim, str) and (".." in dim or "=" in dim)):
+            dims.append(BoundedName.read(dim, f"{name or 'input'}_{axis}", where))
+        elif isinstance(dim, str) and _MULTIPLE.fullmatch(dim):
+            times, _, symbol_ = dim.partition("*")
+            dims.append(int(times) * symbol(symbol_))
+        elif isinstance(dim, (str, SymDim, Any)):
             dims.append(dim)
         elif dim is None or length == -1:
             dims.append("?")

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
 from numbers import Integral
 
+from serde.bridge.ranges import declared_ranges, integers_of, lengths_of
 from serde.errors import CheckError, OptionError, RelayError
 from serde.relay.ir import Any, RelayModel, SymDim, TensorType, rewrite, set_type, substitute
 from serde.relay.ir.expr import Attrs, Call, Expr, Op, Var
@@ -38,9 +39,6 @@ _MOST_CORNERS = 3
 
 _MOST_ELEMENTS = 2**26
 """How many elements an input may have at a declared size that is checked."""
-
-_UNBOUNDED = 2**31
-"""Upper ends from here on say that there is none."""
 
 Sizes = dict[str, int]
 
@@ -132,7 +130,12 @@ def declared_sizes(model: RelayModel, dims: Mapping[str, int] | None = None) -> 
     given = dict(dims or {})
     usual = resolve_dims(model, given)
     listed = _enumerated_sizes(model)
-    ranges = _ranges(model, [name for name in usual if name not in given])
+    declared = declared_ranges(model.meta.extra)
+    ranges = {
+        name: (declared[name][2], declared[name][0], declared[name][1] or declared[name][2])
+        for name in usual
+        if name not in given and name in declared
+    }
     if not listed and not ranges:
         return []
     found: dict[tuple[int, ...], Sizes] = {}
@@ -164,7 +167,7 @@ def _enumerated_sizes(model: RelayModel) -> list[Sizes]:
         text = model.meta.extra.get(f"{variable.name_hint}.shapes")
         if text is None:
             continue
-        shapes = [_parse_integers(each, ",") for each in text.split(";")]
+        shapes = [integers_of(each, ",") for each in text.split(";")]
         lengths = [lengths_of_shape(variable, shape) for shape in shapes if shape]
         columns.append([each for each in lengths if each is not None])
     found = []
@@ -178,42 +181,8 @@ def _enumerated_sizes(model: RelayModel) -> list[Sizes]:
 
 
 def lengths_of_shape(variable: Var, shape: Sequence[int]) -> Sizes | None:
-    """Return the lengths that a shape gives the dimensions of an input; None if it does not fit.
-
-    Of a dimension that is computed of symbols, only one that they do not tell is taken.
-    """
-    declared = input_type(variable).shape
-    if len(declared) != len(shape):
-        return None
-    found: Sizes = {}
-    for axis, (dim, length) in enumerate(zip(declared, shape, strict=True)):
-        name = (
-            _dimension_name(variable, axis) if isinstance(dim, Any) else getattr(dim, "name", None)
-        )
-        if name is not None and found.setdefault(name, length) != length:
-            return None
-    pairs = [(substitute(dim, found), length) for dim, length in zip(declared, shape, strict=True)]
-    return found if all(dim == length for dim, length in pairs if isinstance(dim, int)) else None
-
-
-def _parse_integers(text: str, separator: str) -> tuple[int, ...]:
-    """Return the integers in a fact about a model; none where it is another text."""
-    try:
-        return tuple(map(int, text.split(separator)))
-    except ValueError:
-        return ()
-
-
-def _ranges(model: RelayModel, names: Sequence[str]) -> dict[str, tuple[int, int, int]]:
-    """Return default, least and greatest length of dimensions; the default again for no end."""
-    found = {}
-    for name in names:
-        parts = _parse_integers(model.meta.extra.get(f"{name}.range", ""), ":")
-        if len(parts) == 3:
-            least, greatest, default = max(parts[0], 1), parts[1], max(parts[2], parts[0], 1)
-            bounded = 0 < greatest < _UNBOUNDED
-            found[name] = (default, least, greatest if bounded else default)
-    return found
+    """Return the lengths that a shape gives the dimensions of an input; None if it does not fit."""
+    return lengths_of(variable.name_hint, input_type(variable), shape)
 
 
 def _corners(ranges: Mapping[str, tuple[int, int, int]]) -> Iterator[Sizes]:

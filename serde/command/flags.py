@@ -31,7 +31,7 @@ __all__ = [
 
 SHAPE_FORMS = (
     "data:1,3,224,224  data:[1,3,224,224]  data:1x3x224x224  data:N,3,?,-1 (dynamic)  "
-    "1,3,224,224 (a single input)"
+    "data:N=1..8,3,224,224 (bounds)  1,3,224,224 (a single input)"
 )
 DTYPE_FORMS = "tokens:int32  int32 (a single input)"
 LENGTH_FORMS = "N=4"
@@ -45,7 +45,9 @@ _THEMES = {
 
 _BRACKETS = {"[": "]", "(": ")"}
 _LIST_SPLIT = re.compile(r"\s*,\s*")
-_X_PART = re.compile(r"\d+|\?|-1|[A-Z][A-Z0-9_]*")
+_RANGE = r"\s*\d+\s*\.\.\s*\d+"
+_BOUNDED = re.compile(rf"(?:[^\W\d]\w*\s*=)?{_RANGE}|[1-9]\d*\*[^\W\d]\w*")
+_X_PART = re.compile(rf"\d+|\?|-1|(?:[A-Z][A-Z0-9_]*=)?{_RANGE}|[A-Z][A-Z0-9_]*")
 
 
 def parse_shapes(values: Iterable[str]) -> dict[str, tuple[int | str, ...]]:
@@ -89,7 +91,7 @@ def parse_dims(text: str) -> tuple[int | str, ...] | None:
             dims.append("?")
         elif part.isascii() and part.isdigit():
             dims.append(int(part))
-        elif part.isidentifier():
+        elif part.isidentifier() or _BOUNDED.fullmatch(part):
             dims.append(part)
         else:
             return None

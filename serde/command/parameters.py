@@ -242,8 +242,8 @@ _store_flag = themed(
 _input_flags = _stack(
     flag(
         "--input-shape", also=["--input-shapes"], multiple=True, metavar="NAME:SHAPE",
-        help="Shape of an input: data:1,3,224,224, data:[1,3,224,224] or data:1x3x224x224; "
-        "N, ? or -1 for a dynamic dimension; 1,3,224,224 if there is one input.",
+        help="Shape of an input, data:1,3,224,224 or, of the only one, 1x3x224x224; N, ? or -1 for "
+        "a dynamic dimension, N=1..8 for one with bounds, 32*H for multiples.",
     ),
     flag(
         "--input-dtype", also=["--input-dtypes"], multiple=True, metavar="NAME:DTYPE",

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any as AnyValue
 
 from serde.bridge.contract import AnyBridge
+from serde.bridge.ranges import BoundedName, bounded_axes, declared_ranges
 from serde.bridge.summary import TensorSummary
 from serde.core import Report, dataclass, field, replace
 from serde.errors import OptionError, UnsupportedModelError, raise_if_refused
@@ -15,7 +16,7 @@ from serde.relay.ir.dims import DimLike, SymDim, as_dim, substitute, symbol
 from serde.relay.ir.model import OpenedLengths, RelayModel
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.input_types import with_input_types
-from serde.relay.transform.open_lengths import open_lengths
+from serde.relay.transform.open_lengths import open_lengths, usual_trials
 from serde.walk.inputs import fixed_value
 
 __all__ = ["read_as_told"]
@@ -37,6 +38,7 @@ class _Opened:
         wanted: Lengths that symbols of no caller stand for.
         batch: The symbol of the entries of a batch, of which the source has one.
         guessed: Whether the source declares no shapes, and a batch of one is a guess.
+        bounds: The least and the greatest length by symbol, where a caller gives them.
         entries: How many entries the inputs have, by the symbol that counts them.
     """
 
@@ -45,6 +47,7 @@ class _Opened:
     wanted: dict[str, int] = field(default_factory=dict)
     batch: str | None = None
     guessed: bool = False
+    bounds: dict[str, tuple[int, int]] = field(default_factory=dict)
     entries: dict[str, int] = field(default_factory=dict)
 
 
@@ -66,7 +69,32 @@ def read_as_told(
         UnsupportedModelError: Some nodes cannot be converted, or hold a length.
     """
     model = _read_opened(bridge, native, options, report)
+    model = _with_ranges(model, options.input_shapes, report)
     return _with_fixed(model, options.fix_inputs)
+
+
+def _with_ranges(model: RelayModel, shapes: Mapping[str, AnyValue], report: Report) -> RelayModel:
+    """Return a model with facts ``<symbol>.range`` of the bounds that a caller gives.
+
+    The default is the length that the source has, where it has one within them.
+    """
+    types: dict[str, AnyValue] = {each.name_hint: each.type for each in model.inputs()}
+    own = {} if model.meta.opened is None else model.meta.opened.lengths
+    before, extra, told = declared_ranges(model.meta.extra), dict(model.meta.extra), set[str]()
+    for key, axis, name in bounded_axes(shapes):
+        input_, (low, high) = key or next(iter(types), ""), name.ends
+        dim = types[input_].shape[axis] if input_ in types else None
+        least, most, _ = before.get(f"{input_}_{axis}", before.get(str(dim), (1, None, 1)))
+        if not isinstance(dim, SymDim) or dim.name is None or low < least or high > (most or high):
+            what = f"{least}..{most or ''}" if isinstance(dim, SymDim) else dim
+            where = f"input_shapes: {input_}: axis {axis}"
+            raise OptionError(f"{where} is {what} in the source, found {low}..{high}")
+        default = own.get(dim.name, low)
+        extra[f"{dim.name}.range"] = f"{low}:{high}:{default if low <= default <= high else low}"
+        told.add(f"{dim.name} is {low} to {high}")
+    if told:
+        report.notes.append(f"lengths as they were given: {'; '.join(sorted(told))}")
+    return replace(model, meta=replace(model.meta, extra=extra)) if told else model
 
 
 def _with_fixed(model: RelayModel, given: Mapping[str, AnyValue]) -> RelayModel:
@@ -108,7 +136,10 @@ def _read_opened(
     try:
         model = bridge.to_relay(native, replace(options, input_shapes=opened.shapes), report=trial)
     except (OptionError, UnsupportedModelError):
-        return bridge.to_relay(native, options, report=report)
+        plain = bridge.to_relay(native, options, report=report)
+        if {*opened.lengths} - {opened.batch}:
+            raise  # Nobody has looked at its literals.
+        return plain
     try:
         model = _follow(model, opened, trial)
     except UnsupportedModelError:
@@ -117,7 +148,8 @@ def _read_opened(
         report.issues += trial.issues
         raise_if_refused(report)
     if model.meta.opened is None or not model.meta.opened.rewritten:
-        return bridge.to_relay(native, options, report=report)
+        plain = bridge.to_relay(native, options, report=report)
+        return replace(plain, meta=replace(plain.meta, opened=model.meta.opened))
     report.notes += trial.notes
     report.fallbacks += trial.fallbacks
     shapes = {
@@ -158,25 +190,43 @@ def _open_axis(
         if known is not None or axis or not isinstance(dim, SymDim) or dim.name is None:
             return given
         found.guessed, known = True, 1
-    if dim == known or known == 0 or (isinstance(dim, SymDim) and dim.name is None):
+    if dim == known or known == 0:
         return given
-    label = dim.name if isinstance(dim, SymDim) else None
+    label = min(dim.symbols()) if isinstance(dim, SymDim) else None
+    times = dim // symbol(label) if label is not None else 1
+    if not isinstance(times, int) or known % times or (label and times * symbol(label) != dim):
+        raise OptionError(f"input_shapes: {name}: {given} cannot stand for a length of {known}")
     if label is None:
         label = f"{name}_{axis}" if not isinstance(dim, int) else f"{known}to{dim}"
         if isinstance(dim, int):
             found.wanted[label] = dim
-    if found.lengths.setdefault(label, known) == known and axis == first:
+    if isinstance(given, BoundedName):
+        found.bounds[label] = given.ends
+    if found.lengths.setdefault(label, known // times) != known // times:
+        raise OptionError(f"input_shapes: {name}: {label} stands for two lengths of the source")
+    if axis == first:
         found.entries[label] = known
-    return given if isinstance(given, str) and given == label else label
+    return given if times != 1 or (isinstance(given, str) and given == label) else label
 
 
 def _follow(model: RelayModel, opened: _Opened, report: Report) -> RelayModel:
     """Return a model whose literals follow the lengths, if they have to."""
     found, changed = model, list[str]()
+    dims = [d for each in model.inputs() for d in getattr(each.type, "shape", ())]
+    kept = {name for dim in dims if isinstance(dim, SymDim) for name in dim.symbols()}
+    for name in sorted(opened.lengths.keys() - kept):
+        if name != opened.batch or name not in opened.wanted:
+            raise OptionError(f"input_shapes: {name} is {opened.lengths[name]} in the source")
+        return model
     if not opened.guessed or _is_one_entry(model, opened):
         batch = None if opened.guessed else opened.batch
-        trials = [opened.wanted] if opened.wanted.keys() == opened.lengths.keys() else ()
-        found, changed = open_lengths(model, opened.lengths, report, trials=trials, batch=batch)
+        among = {name: [length] * 4 for name, length in opened.wanted.items()}
+        for name, (least, most) in opened.bounds.items():
+            among[name] = [most, least, (least + most) // 2, least + 1]
+        found, changed = open_lengths(
+            model, opened.lengths, report, trials=usual_trials(opened.lengths, among),
+            needed=2 if opened.bounds else 0, batch=batch,
+        )  # fmt: skip
     raise_if_refused(report)
     if changed:
         changed = [_with_lengths(each, opened.wanted) for each in changed]

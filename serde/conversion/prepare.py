@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any as AnyValue, Literal
 
+from serde.conversion.static import check_lengths_given, refuse_open_lengths
 from serde.core import Report, dataclass, field, pause_garbage_collection, replace
 from serde.core.lossy import FLOAT16_OVERFLOW, check_allowed
 from serde.core.texts import weights_text
@@ -174,6 +175,9 @@ class PrepareOptions(CutOptions):
         keep_io_types: With `float16`, leave the dtypes of inputs and outputs as they are.
         op_block_list: With `float16`, Relay operators or node names that stay float32, besides
             the default list.
+        static: Write a model of which every length is a number, without shape arithmetic:
+            ``input_shapes`` must give all those that are open, and operators are refused whose
+            results have as many elements as values decide.
         allow: Names of lossy steps that may be taken.
     """
 
@@ -185,6 +189,10 @@ class PrepareOptions(CutOptions):
     })  # fmt: skip
     keep_io_types: bool = False
     op_block_list: frozenset[str] = frozenset()
+    static: bool = field(
+        default=False,
+        metadata={"help": "All lengths known: no shape arithmetic; what values decide is refused."},
+    )
     allow: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -223,12 +231,15 @@ def prepare(
         report: Filled with notes and refused steps.
 
     Raises:
-        OptionError: A model with references is to compute in float16.
+        OptionError: A model with references is to compute in float16, or lengths of inputs are
+            open where all are to be known.
         UnsupportedModelError: A step would lose precision in a way that is not allowed, or there
             are references, and lists do not stay.
     """
     if options.float16 == "auto":
         raise OptionError("float16='auto': convert and export_model have it, which run both models")
+    if options.static:
+        check_lengths_given(model)
     fold_batch_norm = options.simplify and not options.keep_batch_norm
     inference = transform.FoldBatchNorm(frozenset(model.params), fold_batch_norm)
     lists = [transform.ListsToSequences()] if model.mod.type_definitions else []
@@ -262,6 +273,9 @@ def prepare(
     model = transform.fold_weights(
         model.evolve(mod=mod), report=report, in_place=keep_stored_weights
     )
+    if options.static:
+        refuse_open_lengths(model, report)
+        raise_if_refused(report)
     if not options.float16:
         return model
     return _as_float16(model, options, report)

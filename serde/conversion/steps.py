@@ -13,6 +13,7 @@ from typing import Any as AnyValue
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import PIVOT, target_bridge
 from serde.bridge.options import bind_options, option_names, refuse_options
+from serde.bridge.ranges import bounded_axes
 from serde.conversion.locations import Locations
 from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, prepare, with_wanted_ends
 from serde.core import Report, dataclass, expect, pause_garbage_collection, replace
@@ -324,6 +325,8 @@ def bind_all(
     classes = [reader.import_options, PrepareOptions, writer.export_options, *bound]
     unknown = [name for name in not_own if name in not_passes and name in not_target]
     refuse_options(unknown, option_names(*classes))
+    asked = getattr(target, "ranges", {}).items()
+    bounded_axes(own.input_shapes, {name: (each.lower, each.upper) for name, each in asked})
     target.require(run=run)
     return own, passes, target
 

@@ -56,7 +56,13 @@ class ExportContext(walk.ExportContext[Value]):
         self._builder = builder
 
     def emit(self, op: str, *inputs: Value | None, **attrs: AnyValue) -> Value:
-        """Append a node with one output; an attribute that is None is left out."""
+        """Append a node with one output; an attribute that is None is left out.
+
+        A shape that is known is a constant.
+        """
+        of = inputs[0].type if op == "Shape" and inputs[0] is not None else None
+        if isinstance(of, TensorType) and of.concrete_shape is not None and not attrs:
+            return self.ints(of.concrete_shape)
         return self._builder.add(self.scope, op, inputs, 1, attrs, self._source)[0]
 
     def emit_tuple(

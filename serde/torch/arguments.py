@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 import numpy as np
 
+from serde.bridge.ranges import BoundedName
 from serde.core import Array, dataclass, numpy_dtype, replace, require
 from serde.errors import OptionError
 from serde.relay.ir.types import TensorType
@@ -255,7 +256,9 @@ class _Sizes:
         name = str(dim)
         if name == "?" or name not in self._known:
             count = len(self._known)
-            self._known[name] = _FIRST + count if axis == 0 else _OTHER + 32 * count
+            usual = _FIRST + count if axis == 0 else _OTHER + 32 * count
+            least, greatest = dim.ends if isinstance(dim, BoundedName) else (usual, usual)
+            self._known[name] = min(max(usual, least), greatest)
         return self._known[name]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
+from serde.bridge.ranges import declared_ranges
 from serde.core import Report, Weight, pause_garbage_collection
 from serde.errors import raise_if_refused
 from serde.relay import transform
@@ -81,6 +82,11 @@ def from_relay(model: RelayModel, options: TorchExportOptions, report: Report) -
             "description": model.meta.description,
             "heads": read_heads(model.meta),
             "metadata": model.meta.metadata,
+            "ranges": {
+                name: (least, most)
+                for name, (least, most, _) in declared_ranges(model.meta.extra).items()
+                if most is not None
+            },
         },
         labels=model.meta.labels,
     )

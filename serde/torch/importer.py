@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["to_relay"]
 
+_UNBOUNDED = 2**31
+
 
 def to_relay(model: TorchModel, options: TorchImportOptions, report: Report) -> RelayModel:
     """Return a program as Relay.
@@ -67,5 +69,8 @@ def _to_relay(model: TorchModel, options: TorchImportOptions, report: Report) ->
     given = [*(each for _, each in outputs), *written.values()]
     wanted = (*(name for name, _ in outputs), *written)
     facts = metadata_facts(model.metadata.items(), report)
+    for name, (least, most) in model.ranges.items():
+        if most is not None and least < most < _UNBOUNDED:
+            facts[f"{name}.range"] = f"{least}:{most}:{least}"
     meta = ModelMeta(names, wanted, "torch", model.version, extra=facts, states=model.states)
     return walk.assembly.model(inputs, given, meta, scope.expressions())

@@ -382,7 +382,7 @@ class TorchProgram:
         functions: Names of functions of :mod:`serde.torch.written.functions` that are called.
         hop: Whether control flow is written as higher-order operators.
         facts: What the description tells: ``source``, ``version``, ``description``, ``heads``,
-            ``metadata``.
+            ``metadata``, and the ``ranges`` of dimensions by name.
         labels: Class labels, in order of the scores.
         version: Version of PyTorch that it is written for.
         path: Always None: it was not read from a file.

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.input_types import DEFAULT_RANGE, Image, Range, known_image
+from serde.bridge.ranges import declared_ranges, integers_of, lengths_of
 from serde.coreml.interface.description import Classifier, Interface
 from serde.coreml.versions import Target
 from serde.errors import OptionError
-from serde.relay.ir import Dim, RelayModel, SymDim, TensorType, TupleType, substitute
+from serde.relay.ir import RelayModel, SymDim, TensorType, TupleType, substitute
 
 if TYPE_CHECKING:
     from serde.coreml.options import CoremlExportOptions
@@ -101,7 +102,7 @@ def _plan_enumerated_shapes(
     _check_known("enumerated_shapes", asked, inputs, "input")
     for name, shapes in asked.items():
         for shape in shapes:
-            if not _fits(inputs[name], shape):
+            if _lengths(name, inputs, shape) is None:
                 raise OptionError(
                     f"enumerated_shapes: {name}: {list(shape)} is no shape of {inputs[name]!r}; "
                     "input_shapes says which of its dimensions are dynamic"
@@ -110,8 +111,8 @@ def _plan_enumerated_shapes(
         text = extra.get(f"{name}.shapes")
         if name in asked or text is None:
             continue
-        listed = [_numbers(each, ",") for each in text.split(";")]
-        fitting = tuple(shape for shape in listed if _fits(type_, shape))
+        listed = [integers_of(each, ",") for each in text.split(";")]
+        fitting = tuple(shape for shape in listed if _lengths(name, inputs, shape) is not None)
         if len(fitting) == len(listed) and not _is_fixed(type_):
             asked[name] = fitting
     if target.number >= _SEVERAL_ENUMERATED:
@@ -128,8 +129,7 @@ def _shapes_beside(
     name: str, shapes: Sequence[Sequence[int]], inputs: Mapping[str, TensorType | None]
 ) -> dict[str, tuple[AnyValue, ...]]:
     """Return shapes of further inputs that have the lengths of one with a list of them."""
-    given = inputs[name]
-    values = [{k: min(v) for k, v in _lengths(given, x).items()} for x in shapes if given]
+    values = [_lengths(name, inputs, shape) or {} for shape in shapes]
     own = {x: {*_symbols({x: type_})} for x, type_ in inputs.items() if x != name}
     beside = [x for x, symbols in own.items() if symbols and symbols <= {*values[0]}]
     return {
@@ -138,38 +138,15 @@ def _shapes_beside(
     }  # fmt: skip
 
 
-def _numbers(text: str, separator: str) -> tuple[int, ...]:
-    """Return the integers in a fact about a model; none where it is another text."""
-    try:
-        return tuple(map(int, text.split(separator)))
-    except ValueError:
-        return ()
+def _lengths(
+    name: str, inputs: Mapping[str, TensorType | None], shape: Sequence[int]
+) -> dict[str, int] | None:
+    type_ = inputs[name]
+    return None if type_ is None else lengths_of(name, type_, shape)
 
 
 def _is_fixed(type_: TensorType | None) -> bool:
     return type_ is not None and all(isinstance(dim, int) for dim in type_.shape)
-
-
-def _lengths(type_: TensorType, shape: Sequence[int]) -> dict[str, set[int]]:
-    """Return which lengths a shape gives the symbols of a type."""
-    found: dict[str, set[int]] = {}
-    for dim, length in zip(type_.shape, shape, strict=True):
-        if isinstance(dim, SymDim) and dim.name is not None:
-            found.setdefault(dim.name, set()).add(length)
-    return found
-
-
-def _fits(type_: TensorType | None, shape: Sequence[int]) -> bool:
-    """Whether a shape is one of a type's."""
-    if type_ is None or len(shape) != type_.rank:
-        return False
-    lengths = _lengths(type_, shape)
-    if any(len(each) > 1 for each in lengths.values()):
-        return False
-    values: dict[str, Dim] = {name: min(each) for name, each in lengths.items()}
-    dims = [substitute(dim, values) for dim in type_.shape]
-    pairs = zip(dims, shape, strict=True)
-    return all(dim == length for dim, length in pairs if isinstance(dim, int))
 
 
 def _symbols(inputs: Mapping[str, TensorType | None]) -> list[str]:
@@ -188,33 +165,23 @@ def _ranges(
     """Return the lengths of the symbols in the shapes of the inputs, where they are known."""
     _check_known("ranges", options.ranges, names, "dynamic dimension")
     found = {}
-    for name in names:
-        known = _range_of(extra.get(f"{name}.range", ""))
-        if known is not None:
-            found[name] = known
+    for name, (lower, upper, default) in declared_ranges(extra).items():
+        if name in names:
+            upper = upper or max(DEFAULT_RANGE.upper, default)
+            found[name] = Range(lower, upper, min(default, upper))
     found |= options.ranges
     for input_, listed in shapes.items():
-        type_ = inputs[input_]
-        columns = [] if type_ is None else [_lengths(type_, shape) for shape in listed]
-        for name in columns[0] if columns else ():
+        columns = [_lengths(input_, inputs, shape) or {} for shape in listed]
+        for name in names if columns else ():
+            if name not in columns[0]:
+                continue
             if name in options.ranges:
                 raise OptionError(
                     f"ranges: {name}: its lengths are those of enumerated_shapes of {input_}"
                 )
-            lengths = [min(column[name]) for column in columns]
+            lengths = [column[name] for column in columns]
             found[name] = Range(min(lengths), max(lengths), lengths[0])
     return found
-
-
-def _range_of(text: str) -> Range | None:
-    """Return the range that a model declared; one without an upper bound gets the usual one."""
-    parts = _numbers(text, ":")
-    if len(parts) != 3:
-        return None
-    lower, upper, default = parts
-    lower, default = max(lower, 1), max(default, lower, 1)
-    upper = upper if 0 < upper < 2**31 else max(DEFAULT_RANGE.upper, default)
-    return Range(lower, upper, min(default, upper))
 
 
 def _images(
@@ -267,7 +234,7 @@ def _classifier(
     extra = model.meta.extra
     labels: tuple[str | int, ...] = model.meta.labels
     if extra.get("label_type") == "int64":
-        labels = _numbers(",".join(model.meta.labels), ",") or model.meta.labels
+        labels = integers_of(",".join(model.meta.labels), ",") or model.meta.labels
     asked = options.class_labels is not None or options.mode == "classifier"
     if options.mode == "regressor":
         if options.class_labels is not None:

@@ -70,7 +70,7 @@ def import_area_downsample(ctx: Import, input: Expr, *, factor: tuple[int, ...])
 
 def _resize(ctx: Import, x: Expr, factor: Sequence[int], method: str, mode: str) -> Expr:
     """Return a tensor scaled along all axes but the first two."""
-    lengths = ctx.static_shape(x)
+    lengths = ctx.type(x).shape
     size = [n * scale for n, scale in zip(lengths[2:], factor, strict=True)]
     if not size:
         return x

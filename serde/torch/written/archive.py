@@ -14,7 +14,7 @@ from serde.core import budget, require
 from serde.errors import LimitError, OptionError, Unsupported
 from serde.io.atomic import atomic_write
 from serde.relay.ir.dims import SymDim
-from serde.torch.model import NAMES, Input, TorchModel
+from serde.torch.model import NAMES, TorchModel
 from serde.torch.names import Names, identifier
 from serde.torch.program import Assign, If, Literal, Loop, Statement, TorchProgram, statements_of
 from serde.torch.releases import without_deprecations
@@ -125,7 +125,7 @@ def _export_module(torch: AnyValue, model: AnyValue, program: TorchProgram) -> A
     if not program.hop:
         _draw_iterations(program.body)
     inputs = example_inputs(torch, program)
-    shapes = _dynamic_shapes(torch, program.inputs)
+    shapes = _dynamic_shapes(torch, program)
     with warnings.catch_warnings():
         # Of the list in which recurrent layers hold their own parameters.
         warnings.filterwarnings("ignore", "The tensor attributes? self", UserWarning)
@@ -134,7 +134,10 @@ def _export_module(torch: AnyValue, model: AnyValue, program: TorchProgram) -> A
 
 def example_inputs(torch: AnyValue, program: TorchProgram) -> tuple[AnyValue, ...]:
     """Return tensors of zeros for the inputs; an open length is the same wherever it stands."""
-    lengths: dict[str, int] = {}
+    lengths = {
+        name: min(max(_LEAST_EXAMPLE + 1 + 2 * index, least), greatest)
+        for index, (name, (least, greatest)) in enumerate(program.facts.get("ranges", {}).items())
+    }
     found = []
     for each in program.inputs:
         if each.shape is None or each.dtype is None:
@@ -151,12 +154,12 @@ def _length(dim: AnyValue, lengths: dict[str, int]) -> int:
     return lengths.setdefault(name, _LEAST_EXAMPLE + 1 + 2 * len(lengths))
 
 
-def _dynamic_shapes(torch: AnyValue, inputs: Sequence[Input]) -> AnyValue:
+def _dynamic_shapes(torch: AnyValue, program: TorchProgram) -> AnyValue:
     """Return which lengths are open, as ``torch.export`` takes it."""
     dims: dict[str, AnyValue] = {}
     names = Names()
     found: list[dict[int, AnyValue]] = []
-    for each in inputs:
+    for each in program.inputs:
         own: dict[int, AnyValue] = {}
         for axis, dim in enumerate(each.shape or ()):
             if isinstance(dim, int):
@@ -165,7 +168,8 @@ def _dynamic_shapes(torch: AnyValue, inputs: Sequence[Input]) -> AnyValue:
             if isinstance(dim, SymDim) and dim.name:
                 if dim.name not in dims:
                     title = names.reserve(identifier(dim.name) or "length")
-                    dims[dim.name] = torch.export.Dim(title)
+                    least, most = program.facts.get("ranges", {}).get(dim.name, (None, None))
+                    dims[dim.name] = torch.export.Dim(title, min=least, max=most)
                 own[axis] = dims[dim.name]
         found.append(own)
     return tuple(found) if any(found) else None

@@ -13,6 +13,7 @@ from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.ops.table import OPS, Export, Import, Value
 from serde.relay.ir import Expr, TensorType, is_float
+from serde.relay.transform.fold_shape import MAX_VALUES
 
 FLOAT8 = {
     "float8_e4m3fn": 448.0,
@@ -139,14 +140,14 @@ def retype(ctx: Export, x: Value, like: Value, dtype: str) -> Value:
     return Value(x.name, TensorType(ctx.type(like).shape, dtype), x.data)
 
 
-def emit_shape(ctx: Export, x: Value) -> Value:
-    """Return the shape of `x`, a constant where it is known."""
-    known = ctx.type(x).concrete_shape
-    return ctx.emit("Shape", x) if known is None else ctx.shape(known)
-
-
 def fill(ctx: Export, shape: Value, value: float, dtype: str) -> Value:
-    """Return a tensor of the shape held by `shape`, every element `value`."""
+    """Return a tensor of the shape held by `shape`, every element `value`.
+
+    One of few elements is a constant where the shape is.
+    """
+    lengths = shape.data if np.dtype(dtype).isbuiltin == 1 else None
+    if lengths is not None and lengths.prod() <= MAX_VALUES:
+        return ctx.const(np.full(lengths, value), dtype)
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     tensor = helper.make_tensor("value", element, [1], [value])
     return ctx.emit("ConstantOfShape", shape, value=tensor)

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.ops.elementwise.convert import cast, emit_shape, emit_wide, fill, scalar_like
+from serde.onnx.ops.elementwise.convert import cast, emit_wide, fill, scalar_like
 from serde.onnx.ops.table import OPS, Export, Import, Value
 from serde.relay.ir import Expr, is_float, limits
 from serde.walk.pairs import reads, writes
@@ -164,12 +164,12 @@ def export_sign(ctx: Export, x: Value) -> Value:
 
 @OPS.exports("zeros_like")
 def export_zeros_like(ctx: Export, x: Value) -> Value:
-    return fill(ctx, emit_shape(ctx, x), 0, ctx.type(x).dtype)
+    return fill(ctx, ctx.emit("Shape", x), 0, ctx.type(x).dtype)
 
 
 @OPS.exports("ones_like")
 def export_ones_like(ctx: Export, x: Value) -> Value:
-    return fill(ctx, emit_shape(ctx, x), 1, ctx.type(x).dtype)
+    return fill(ctx, ctx.emit("Shape", x), 1, ctx.type(x).dtype)
 
 
 OPS.pairs(

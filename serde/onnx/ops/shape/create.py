@@ -15,7 +15,6 @@ from serde.onnx.ops.elementwise.convert import (
     cast,
     compute_dtype,
     const_int64,
-    emit_shape,
     fill,
     to_int64,
 )
@@ -154,7 +153,7 @@ def import_range(ctx: Import, start: Expr, limit: Expr, delta: Expr) -> Expr:
 
 @OPS.exports("full_like")
 def export_full_like(ctx: Export, x: Value, value: Value) -> Value:
-    return ctx.emit("Expand", as_dtype(ctx, value, ctx.type(x).dtype), emit_shape(ctx, x))
+    return ctx.emit("Expand", as_dtype(ctx, value, ctx.type(x).dtype), ctx.emit("Shape", x))
 
 
 @OPS.exports("dyn.full", ignored=("dtype",))

@@ -45,6 +45,8 @@ def emit_lengths(ctx: Export, x: Value, axes: Sequence[int]) -> Value:
 
 def emit_range(ctx: Export, count: Value) -> Value:
     """Return the numbers from 0 to before `count`, a vector of one int64."""
+    if count.data is not None:
+        return ctx.const(np.arange(count.data.item()), np.int64)
     end = ctx.emit("Reshape", count, ctx.ints([]))
     return ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
 
