@@ -125,16 +125,11 @@ def _as_pair(node: Expr) -> Expr:
         real = call(name, _real(data, scale), *node.args[1:], span=node.span, **node.attrs)
     elif name == "maximum" and _is_zero(node.args[1]):
         real = relay.nn.relu(_real(data, scale))
-    elif name == "cast" and _is_positive(data):
+    elif name == "cast" and isinstance(data, Call) and called_name(data.args[0]) == "nn.relu":
         real = _real(data, scale)
     else:
         return node
     return _levels(real, scale, _dtype(node), node)
-
-
-def _is_positive(node: Expr) -> bool:
-    """Whether quantised numbers are what a ReLU gave."""
-    return isinstance(node, Call) and called_name(node.args[0]) == "nn.relu"
 
 
 def _mean_pair(node: Call) -> Expr:
