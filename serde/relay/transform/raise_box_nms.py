@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from serde.core import Array, Weight, dataclass, replace
-from serde.relay.ir import Dim, OpDef, TensorType, call, post_order
+from serde.relay.ir import Dim, OpDef, TensorType, call, is_call, post_order
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var, const
 from serde.relay.transform.compose import Match, Pattern, same_calls
 
@@ -249,7 +249,7 @@ def _all_least(nothing: Expr, shape: Sequence[Dim]) -> bool:
     """Whether a tensor of a shape holds minus infinity alone."""
     if not isinstance(nothing.type, TensorType) or nothing.type.shape != tuple(shape):
         return False
-    if isinstance(nothing, Call) and isinstance(nothing.op, OpDef) and nothing.op.name == "full":
+    if is_call(nothing, "full"):
         nothing = nothing.args[0]
     return isinstance(nothing, Constant) and bool(np.isneginf(nothing.data).all())
 
@@ -348,9 +348,7 @@ def _starts(match: Match) -> tuple[int, int]:
     """Return where a match has its boxes and scores."""
     found: dict[int, int] = {}
     for key, node in match.nodes.items():
-        if not isinstance(key, Call) or not isinstance(node, Call):
-            continue
-        if isinstance(key.op, OpDef) and key.op.name == "strided_slice":
+        if is_call(key, "strided_slice") and isinstance(node, Call):
             width = key.attrs["end"][0] - key.attrs["begin"][0]
             if key.attrs["axes"] == (-1,) and key.attrs["strides"] == (1,):
                 found[width] = node.attrs["begin"][0]
