@@ -59,39 +59,41 @@ def _make_max_pool_with_indices(ndim: int) -> Callable[..., tuple[Expr, ...]]:
     return import_max_pool_with_indices
 
 
-def _import_avg_pool(
-    ctx: Import,
-    self: Expr,
-    *,
-    ndim: int,
-    pool: PoolAttributes,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Expr:
-    """What lies past the padding is never counted: padding that counts becomes data then."""
-    window = pool.window(ctx, self, ndim)
-    build = getattr(relay.nn, f"avg_pool{ndim}d")
-    if divisor_override is not None:
-        return over_batch(
-            ctx, self, ndim, lambda x: _sum_windows(ctx, x, window, build, divisor_override)
-        )
-    attrs, counted = window.attributes(), count_include_pad
-    padding = window.padding
-    beyond = window.ceil_mode or any(window.past)
-    around = None
-    if counted and beyond and any(padding):
-        around = [(0, 0), (0, 0), *zip(padding[:ndim], padding[ndim:], strict=True)]
-        attrs["padding"] = (*(0,) * ndim, *window.past)
-    if beyond:
-        counted = False
+def make_avg_pool(ndim: int) -> Callable[..., Expr]:
+    def import_avg_pool(
+        ctx: Import,
+        self: Expr,
+        *,
+        pool: PoolAttributes,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Expr:
+        """What lies past the padding is never counted: padding that counts becomes data then."""
+        window = pool.window(ctx, self, ndim)
+        build = getattr(relay.nn, f"avg_pool{ndim}d")
+        if divisor_override is not None:
+            return over_batch(
+                ctx, self, ndim, lambda x: _sum_windows(ctx, x, window, build, divisor_override)
+            )
+        attrs, counted = window.attributes(), count_include_pad
+        padding = window.padding
+        beyond = window.ceil_mode or any(window.past)
+        around = None
+        if counted and beyond and any(padding):
+            around = [(0, 0), (0, 0), *zip(padding[:ndim], padding[ndim:], strict=True)]
+            attrs["padding"] = (*(0,) * ndim, *window.past)
+        if beyond:
+            counted = False
 
-    def build_mean(x: Expr) -> Expr:
-        if around is not None:
-            x = relay.nn.pad(x, around, ctx.scalar(0, ctx.dtype(x)))
-        found: Expr = build(x, **attrs, count_include_pad=counted)
-        return found
+        def build_mean(x: Expr) -> Expr:
+            if around is not None:
+                x = relay.nn.pad(x, around, ctx.scalar(0, ctx.dtype(x)))
+            found: Expr = build(x, **attrs, count_include_pad=counted)
+            return found
 
-    return over_batch(ctx, self, ndim, build_mean)
+        return over_batch(ctx, self, ndim, build_mean)
+
+    return import_avg_pool
 
 
 def _sum_windows(
@@ -111,7 +113,7 @@ for _ndim in (1, 2, 3):
         make_max_pool(_ndim)
     )
     OPS.imports(f"aten::max_pool{_ndim}d_with_indices")(_make_max_pool_with_indices(_ndim))
-    OPS.imports(f"aten::avg_pool{_ndim}d")(partial(_import_avg_pool, ndim=_ndim))
+    OPS.imports(f"aten::avg_pool{_ndim}d")(make_avg_pool(_ndim))
 
 
 class RelayPool(Pooling):
