@@ -226,7 +226,7 @@ def _find_rows(
     away = np.flatnonzero(~at_home)
     if not len(away) or not anywhere:
         return found
-    column = _most_distinct_column(pool)
+    column = int(np.argmax([len(np.unique(pool[:, i])) for i in range(pool.shape[1])]))
     order = np.argsort(pool[:, column], kind="stable")
     keys = pool[order, column]
     lows = np.searchsorted(keys, rows[away, column] - limits[column], "left")
@@ -245,8 +245,3 @@ def _are_near(left: Array, right: Array, limits: Array) -> Array:
         apart = np.abs(left - right)
     alike = (left == right) | (np.isnan(left) & np.isnan(right))
     return np.asarray((alike | (apart <= limits)).all(axis=-1))
-
-
-def _most_distinct_column(pool: Array) -> int:
-    """Return the column in which most rows differ."""
-    return int(np.argmax([len(np.unique(pool[:, i])) for i in range(pool.shape[1])]))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.bridge.contract import Bridge
+from serde.bridge.package import PackageBridge
 from serde.bridge.summary import ModelSummary, TensorNames
 from serde.core.report import Report
 from serde.coreml.options import NETWORK_TARGETS, CoremlExportOptions, CoremlImportOptions
@@ -35,11 +35,13 @@ def _kinds(model: AnyValue) -> list[str]:
     return [str(each.WhichOneof("Type")) for each in models]
 
 
-class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOptions]):
+class CoremlBridge(PackageBridge["CoremlModel", CoremlImportOptions, CoremlExportOptions]):
     """Reads and writes Core ML models."""
 
     name = "coreml"
     title = "Core ML"
+    package = __package__
+    writer = "writer"
     keeps_metadata = True
     suffixes = (".mlpackage", ".mlmodel")
     package_suffixes = (".mlpackage",)
@@ -68,10 +70,6 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
             raise OptionError("a Core ML model holds its weights; none can be given beside it")
         return load(source)
 
-    def files(self, model: CoremlModel) -> Sequence[Path]:
-        """Return the files that the model and its weights lie in."""
-        return [Path(name) for name in model.files]
-
     def to_relay(
         self, model: CoremlModel, options: CoremlImportOptions, *, report: Report
     ) -> RelayModel:
@@ -79,14 +77,6 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
         from serde.coreml.pipeline import model_to_relay
 
         return model_to_relay(model, options, report)
-
-    def from_relay(
-        self, model: RelayModel, options: CoremlExportOptions, *, report: Report
-    ) -> CoremlModel:
-        """Return the model as an ML Program or, for older systems, as a NeuralNetwork."""
-        from serde.coreml.exporter import from_relay
-
-        return from_relay(model, options, report)
 
     def expected(
         self, model: RelayModel, native: CoremlModel, options: CoremlExportOptions
@@ -122,20 +112,6 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
 
         program = options.minimum_deployment_target not in NETWORK_TARGETS
         check_target(Path(path), program=program, sources=sources)
-
-    def save(
-        self,
-        model: CoremlModel,
-        path: Path,
-        options: CoremlExportOptions,
-        *,
-        sources: Sequence[Path] = (),
-        before_commit: Callable[[Path], None] | None = None,
-    ) -> Path:
-        """Write the model, its weights streamed from where they are."""
-        from serde.coreml.writer import save
-
-        return save(model, path, sources=sources, before_commit=before_commit)
 
     def check_compression(self, wanted: QuantizeOptions, options: CoremlExportOptions) -> None:
         """Refuse what coremltools, or the system that is to run the model, has not."""

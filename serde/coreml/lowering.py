@@ -12,9 +12,10 @@ from serde.coreml.value import Value, stored_dtype
 from serde.errors import Unsupported, raise_if_refused
 from serde.relay import transform
 from serde.relay.ir import Call, Expr, RelayModel, is_float, post_order
+from serde.relay.ir.leaves import field_dtypes
 from serde.relay.ir.registry import OpDef, has_trait, trait_of
 from serde.relay.ir.traits import Arithmetic, Rescales
-from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.ir.types import TensorType
 from serde.relay.transform.integer_widths import LEAST_LARGE
 from serde.walk.lowering import quantized_as_floats
 
@@ -48,7 +49,7 @@ def ask(
     """
     main = model.main
     places = [
-        ("input", param.name_hint, _dtypes(param.type))
+        ("input", param.name_hint, field_dtypes(param.type))
         for param in main.params
         if param.name_hint not in model.params
     ]
@@ -58,11 +59,11 @@ def ask(
         arithmetic = trait_of(node, Arithmetic)
         if arithmetic is None or not isinstance(node, Call) or not isinstance(node.op, OpDef):
             continue
-        dtypes = _dtypes(node.type)
+        dtypes = field_dtypes(node.type)
         if arithmetic.bounded or sizes[node] < LEAST_LARGE:
             dtypes = set(filter(is_float, dtypes))
         places.append((node.op.name, node.span.source_name if node.span else "", dtypes))
-    places.append(("output", ", ".join(model.meta.outputs), _dtypes(main.body.type)))
+    places.append(("output", ", ".join(model.meta.outputs), field_dtypes(main.body.type)))
     for op, name, dtypes in places:
         for dtype, step in consents.items():
             if dtype not in dtypes:
@@ -72,11 +73,6 @@ def ask(
             allowed = {step.name} if declared else allow
             step.record(report, allowed, op=op, node=name or op, reason=why)
     raise_if_refused(report)
-
-
-def _dtypes(type_: Type | None) -> set[str]:
-    fields = type_.fields if isinstance(type_, TupleType) else (type_,)
-    return {each.dtype for each in fields if isinstance(each, TensorType)}
 
 
 def with_layers(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
 
-__all__ = ["arrange", "choose", "only_result"]
+__all__ = ["arrange", "choose"]
 
 
 def arrange(count: int, groups: Sequence[tuple[Sequence[Expr], Sequence[int]]]) -> list[Expr]:
@@ -35,14 +35,3 @@ def choose(inputs: Sequence[Expr], places: Sequence[int]) -> list[Expr]:
     if any(not 0 <= place < len(inputs) for place in places):
         raise Unsupported(f"expected places among {len(inputs)} inputs, found {list(places)}")
     return [inputs[place] for place in places]
-
-
-def only_result(results: Sequence[Expr]) -> Expr:
-    """Return what a condition gives.
-
-    Raises:
-        Unsupported: It gives more, or nothing.
-    """
-    if len(results) != 1:
-        raise Unsupported(f"a condition of {len(results)} results")
-    return results[0]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.bridge.contract import Bridge
+from serde.bridge.package import PackageBridge
 from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
 from serde.core import Array, Report, Weight
 from serde.engine.base import Engine
@@ -25,23 +25,18 @@ if TYPE_CHECKING:
 __all__ = ["BRIDGE", "MxnetBridge"]
 
 
-class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
+class MxnetBridge(PackageBridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
     """Reads and writes symbol and parameter files; needs MXNet for its live objects only."""
 
     name = "mxnet"
     title = "Apache MXNet (symbol JSON and params, Symbol, Gluon, Module)"
+    package = __package__
     keeps_metadata = True
     suffixes = ("-symbol.json", ".params", ".tar.gz", ".tgz")
     read_suffixes = (".tar.gz", ".tgz")
     companion_suffixes = (".params",)
     import_options = MxnetImportOptions
     export_options = MxnetExportOptions
-
-    def detect(self, path: Path) -> bool:
-        """Whether `path` is a symbol, a parameter file, their prefix, or an archive of them."""
-        from serde.mxnet import codec
-
-        return codec.detect(path)
 
     def accepts(self, source: object) -> bool:
         """Whether `source` is an object of MXNet's, or bytes or text of its files."""

@@ -17,7 +17,7 @@ from serde.core.weights import OpenFile, Weight
 from serde.errors import FormatError, OptionError
 from serde.io.archives import SpooledFile, is_tar, tar_extract, tar_names
 from serde.io.atomic import atomic_group, check_files
-from serde.io.contained import is_file, is_there
+from serde.io.contained import is_file, is_there, read_small
 from serde.io.pairs import (
     PARAMS_HEAD_BYTES,
     UNMARKED,
@@ -358,13 +358,8 @@ def _small(member: SpooledFile) -> bytes:
 
 
 def _read_symbol(path: str) -> Graph:
-    with OpenFile.open(path) as opened:
-        if opened.size > MAX_SYMBOL_JSON_BYTES:
-            message = f"expected symbol JSON of at most {MAX_SYMBOL_JSON_BYTES} bytes"
-            raise FormatError(f"{message}, found {opened.size}", path=path)
-        buffer = bytearray(opened.size)
-        opened.read_into(buffer, 0)
-    return _symbol(bytes(buffer), path)
+    expected = f"symbol JSON of at most {MAX_SYMBOL_JSON_BYTES} bytes"
+    return _symbol(read_small(path, MAX_SYMBOL_JSON_BYTES, expected), path)
 
 
 def _symbol(data: bytes, path: str | None = None) -> Graph:

@@ -12,7 +12,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.core.weights import Array, dtype_name, numpy_dtype
-from serde.errors import ConverterBug, Unsupported
+from serde.errors import Unsupported
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.model import COMPUTED
 from serde.relay.ir import Any, Dim, Function, SequenceType, TensorType, TupleType, Type
@@ -79,16 +79,6 @@ class ExportContext(walk.ExportContext[Value]):
         if data.dtype.name not in COMPUTED:
             data = _computed(data)
         return Value(-1, 0, TensorType(data.shape, data.dtype), data)
-
-    def type(self, x: Value) -> TensorType:
-        """Return the Relay type of a value.
-
-        Raises:
-            ConverterBug: The value is a converter's own and has none.
-        """
-        if x.type is None:
-            raise ConverterBug(f"{self._source}: a value of its own has no Relay type")
-        return x.type
 
     def typed(self, x: Value, type_: TensorType | SequenceType) -> Value:
         """Return a value of the converter's own with its Relay type.

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any as AnyValue
 
 from serde.core import Report, Weight
@@ -76,10 +77,7 @@ def from_relay(
 
 def _lowered(model: RelayModel, report: Report) -> RelayModel:
     """Return the model in operators that MXNet has."""
-
-    def supported(node: Call) -> bool:
-        return TABLE.can_export(node, 1)
-
+    supported = partial(TABLE.can_export, version=1)
     return lower_to_static(
         model,
         TABLE,

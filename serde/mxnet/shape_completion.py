@@ -16,6 +16,7 @@ from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import decode_attribute
 from serde.mxnet.model import Entry, Graph, Node
 from serde.relay.ir import Call, Dim, Expr, TensorType, Type, Var
+from serde.relay.ir.leaves import known_shape
 from serde.walk.holes import Holes
 
 __all__ = ["ShapeCompletion", "tells_lengths"]
@@ -72,7 +73,9 @@ class ShapeCompletion:
             node: A node that :func:`tells_lengths`.
         """
         rule = self._rule(canonical_name(node.op))
-        shapes = {entry: _shape(self.results[entry.node][entry.index]) for entry in node.inputs}
+        shapes = {
+            entry: known_shape(self.results[entry.node][entry.index]) for entry in node.inputs
+        }
         if any(_unknown(shape) for shape in shapes.values()):
             for entry, length in list(rule(node, shapes)):
                 self._fill(entry, length)
@@ -97,7 +100,7 @@ class ShapeCompletion:
             return
         completed = self.inside(node, [variables[place] for place in range(len(variables))])
         for place, entry in zip(variables, node.inputs, strict=False):
-            shape, found = shapes[entry], _shape(completed[place])
+            shape, found = shapes[entry], known_shape(completed[place])
             if _unknown(shape) and len(shape) == len(found) and not _unknown(found):
                 yield entry, found[shape.index(0)]
 
@@ -122,7 +125,7 @@ class ShapeCompletion:
 
     def _lacks(self, index: int) -> bool:
         found = self.results.get(index, ())
-        return not isinstance(found, Holes) and any(_unknown(_shape(each)) for each in found)
+        return not isinstance(found, Holes) and any(_unknown(known_shape(each)) for each in found)
 
     def _hangs_on(self, index: int, changed: set[int]) -> bool:
         """Whether a node was converted from what has changed, and lacks a length by it."""
@@ -165,10 +168,6 @@ def _integers(node: Node, name: str, default: str = "()") -> tuple[int, ...]:
         return ()
     values = value if isinstance(value, tuple) else (value,)
     return values if all(isinstance(each, int) for each in values) else ()
-
-
-def _shape(x: Expr) -> Shape:
-    return x.type.shape if isinstance(x.type, TensorType) else ()
 
 
 def _unknown(shape: Iterable[Dim]) -> bool:

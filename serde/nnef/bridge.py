@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.bridge.contract import Bridge
+from serde.bridge.package import PackageBridge
 from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
-from serde.core.report import Report
 from serde.engine.base import Engine
 from serde.errors import OptionError
 from serde.nnef.options import NnefExportOptions, NnefImportOptions
@@ -22,22 +21,17 @@ if TYPE_CHECKING:
 __all__ = ["BRIDGE", "NnefBridge"]
 
 
-class NnefBridge(Bridge["NnefModel", NnefImportOptions, NnefExportOptions]):
+class NnefBridge(PackageBridge["NnefModel", NnefImportOptions, NnefExportOptions]):
     """Reads and writes graphs of NNEF."""
 
     name = "nnef"
     title = "NNEF 1.0 (Khronos)"
+    package = __package__
     keeps_metadata = True
     suffixes = (".nnef", ".tgz", ".tar.gz", "_nnef")
     package_suffixes = ("_nnef",)
     import_options = NnefImportOptions
     export_options = NnefExportOptions
-
-    def detect(self, path: Path) -> bool:
-        """Whether `path` is a folder with ``graph.nnef``, its text, or an archive."""
-        from serde.nnef import codec
-
-        return codec.detect(path)
 
     def accepts(self, source: object) -> bool:
         """Whether `source` is an ``nnef.Graph``."""
@@ -54,10 +48,6 @@ class NnefBridge(Bridge["NnefModel", NnefImportOptions, NnefExportOptions]):
         own = [each.name for each in options.converters if each.is_for("read", self.name)]
         return codec.load(source, whole=[*options.custom_convert_map, *own])
 
-    def files(self, model: NnefModel) -> Sequence[Path]:
-        """Return the files that the model was read from."""
-        return model.files
-
     def companions(
         self, path: Path, options: NnefImportOptions, beside: Neighbours
     ) -> Sequence[str]:
@@ -65,22 +55,6 @@ class NnefBridge(Bridge["NnefModel", NnefImportOptions, NnefExportOptions]):
         from serde.nnef import codec
 
         return codec.companions(path.name, beside)
-
-    def to_relay(
-        self, model: NnefModel, options: NnefImportOptions, *, report: Report
-    ) -> RelayModel:
-        """Return the graph as Relay."""
-        from serde.nnef.importer import to_relay
-
-        return to_relay(model, options, report)
-
-    def from_relay(
-        self, model: RelayModel, options: NnefExportOptions, *, report: Report
-    ) -> NnefModel:
-        """Return the model as a graph of NNEF."""
-        from serde.nnef.exporter import from_relay
-
-        return from_relay(model, options, report)
 
     def expected(
         self, model: RelayModel, native: NnefModel, options: NnefExportOptions

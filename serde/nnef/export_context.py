@@ -341,16 +341,6 @@ class ExportContext(walk.ExportContext[Value]):
         data = np.asarray(value, None if dtype is None else numpy_dtype(str(np.dtype(dtype))))
         return Value("", TensorType(data.shape, dtype_name(data.dtype)), data)
 
-    def type(self, x: Value) -> TensorType:
-        """Return the Relay type of a value.
-
-        Raises:
-            ConverterBug: The value is a converter's own and has none.
-        """
-        if not isinstance(x.type, TensorType):
-            raise ConverterBug(f"{self.source}: a value of its own has no Relay type")
-        return x.type
-
     def typed(self, x: Value, type_: TensorType | SequenceType) -> Value:
         """Return a value with its Relay type."""
         if isinstance(type_, SequenceType):

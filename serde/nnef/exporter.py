@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any as AnyValue, Final, NoReturn
 
 from serde.core import Report, Weight, pause_garbage_collection
@@ -95,9 +96,7 @@ def _scalar_of(model: RelayModel) -> str | None:
 
 def _lower(model: RelayModel, report: Report, *, keep_functions: bool) -> RelayModel:
     """Return the model in operators that NNEF has."""
-
-    def supported(node: Call) -> bool:
-        return TABLE.can_export(node, 1)
+    supported = partial(TABLE.can_export, version=1)
 
     def whole(node: Call) -> bool:
         name = node.op.name if isinstance(node.op, OpDef) else ""

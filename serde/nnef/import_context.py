@@ -54,10 +54,6 @@ class ImportContext(walk.ImportContext):
         self.scalar = scalar
         self.literals = literals
 
-    def rank(self, x: Expr) -> int:
-        """Return the number of axes of a tensor."""
-        return self.type(x).rank
-
     def const(self, value: AnyValue, dtype: str | None = None) -> Expr:
         """Return a constant, of the dtype of scalars where no other is given.
 

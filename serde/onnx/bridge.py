@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.bridge.contract import Bridge
+from serde.bridge.package import PackageBridge
 from serde.bridge.parts import Parts
 from serde.bridge.summary import ModelSummary, ServedFile, TensorNames, TensorSummary
 from serde.core import Array, Report, replace
@@ -33,21 +33,16 @@ PLAIN = ("", "ai.onnx", "serde")
 """Domains that go without saying: ONNX's own, and that of a model's functions."""
 
 
-class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
+class OnnxBridge(PackageBridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
     """Reads and writes ONNX models."""
 
     name = "onnx"
     title = "ONNX"
+    package = __package__
     keeps_metadata = True
     suffixes = (".onnx",)
     import_options = OnnxImportOptions
     export_options = OnnxExportOptions
-
-    def detect(self, path: Path) -> bool:
-        """Whether `path` holds an ONNX model."""
-        from serde.onnx import codec
-
-        return codec.detect(path)
 
     def accepts(self, source: object) -> bool:
         """Whether `source` is a ``ModelProto``, or bytes of one."""

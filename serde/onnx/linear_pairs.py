@@ -23,6 +23,7 @@ import numpy as np
 import serde.relay as relay
 from serde.core.records import dataclass
 from serde.relay.ir import Call, Constant, Expr, Function, TensorType, Tuple, Var, call, called_name
+from serde.relay.ir.leaves import known_dtype
 from serde.relay.ir.visit import children, post_order, rewrite_function, use_counts
 from serde.relay.transform import FunctionPass
 
@@ -48,10 +49,6 @@ _MIDDLE: Final = 128
 """Level of uint8 that stands for zero of int8."""
 
 
-def _dtype(node: Expr) -> str:
-    return node.type.dtype if isinstance(node.type, TensorType) else ""
-
-
 def _is_zero(point: Expr) -> bool:
     """Whether a zero point is left out, or is zero."""
     if isinstance(point, Tuple):
@@ -61,7 +58,11 @@ def _is_zero(point: Expr) -> bool:
 
 def _scale(node: Expr) -> float | None:
     """Return the scale of activations that were quantised with one, and around level zero."""
-    if called_name(node) != _QUANTIZE or not isinstance(node, Call) or _dtype(node) not in _BYTES:
+    if (
+        called_name(node) != _QUANTIZE
+        or not isinstance(node, Call)
+        or known_dtype(node) not in _BYTES
+    ):
         return None
     scale, zero = node.args[1], node.args[2]
     plain = node.attrs["precision"] is None and not node.attrs["block_size"]
@@ -72,7 +73,7 @@ def _scale(node: Expr) -> float | None:
 
 def _real(node: Expr, scale: float, zero: int = 0) -> Expr:
     """Return the numbers that activations stand for."""
-    point = Constant(np.array(zero, _dtype(node)))
+    point = Constant(np.array(zero, known_dtype(node)))
     return call(_DEQUANTIZE, node, relay.const(np.float32(scale)), point, axis=0, span=node.span)
 
 
@@ -86,7 +87,7 @@ def _levels(real: Expr, scale: float, dtype: str, like: Expr, zero: int = 0) -> 
 def loses_levels(function: Function) -> bool:
     """Whether some activations are uint8, which int8 holds with half the levels."""
     return any(
-        _scale(node) is not None and _dtype(node) == "uint8" for node in use_counts(function)
+        _scale(node) is not None and known_dtype(node) == "uint8" for node in use_counts(function)
     )
 
 
@@ -112,7 +113,7 @@ def _as_pair(node: Expr) -> Expr:
         return _mean_pair(node)
     if name in _PRODUCTS:
         return _with_own_scales(node)
-    if _dtype(node) not in _BYTES or not node.args:
+    if known_dtype(node) not in _BYTES or not node.args:
         return node
     if name == "concatenate":
         return _joined_pair(node)
@@ -125,16 +126,11 @@ def _as_pair(node: Expr) -> Expr:
         real = call(name, _real(data, scale), *node.args[1:], span=node.span, **node.attrs)
     elif name == "maximum" and _is_zero(node.args[1]):
         real = relay.nn.relu(_real(data, scale))
-    elif name == "cast" and _is_positive(data):
+    elif name == "cast" and isinstance(data, Call) and called_name(data.args[0]) == "nn.relu":
         real = _real(data, scale)
     else:
         return node
-    return _levels(real, scale, _dtype(node), node)
-
-
-def _is_positive(node: Expr) -> bool:
-    """Whether quantised numbers are what a ReLU gave."""
-    return isinstance(node, Call) and called_name(node.args[0]) == "nn.relu"
+    return _levels(real, scale, known_dtype(node), node)
 
 
 def _mean_pair(node: Call) -> Expr:
@@ -147,13 +143,13 @@ def _mean_pair(node: Call) -> Expr:
     inner = path.pop()
     levels = inner.args[0] if isinstance(inner, Call) and called_name(inner) == "cast" else inner
     scale = _scale(levels)
-    if scale is None or _dtype(levels) != _dtype(node):
+    if scale is None or known_dtype(levels) != known_dtype(node):
         return node
     real = _real(levels, scale)
     for each in reversed(path):
         if isinstance(each, Call):
             real = call(called_name(each), real, *each.args[1:], span=each.span, **each.attrs)
-    return _levels(real, scale, _dtype(node), node)
+    return _levels(real, scale, known_dtype(node), node)
 
 
 def _joined_pair(node: Call) -> Expr:
@@ -164,7 +160,7 @@ def _joined_pair(node: Call) -> Expr:
     if scale is None:
         return node
     real = relay.concatenate([_real(each, scale) for each in fields], axis=node.attrs["axis"])
-    return _levels(real, scale, _dtype(node), node)
+    return _levels(real, scale, known_dtype(node), node)
 
 
 def _with_own_scales(node: Call) -> Expr:
@@ -210,7 +206,7 @@ class SumsBetweenPairs(FunctionPass):
 
 def _sum_pair(old: Call, node: Call, scale: float, uses: Mapping[Expr, int]) -> Expr | None:
     total, before = node.args[0], old.args[0]
-    is_positive = _dtype(node) == "uint8"
+    is_positive = known_dtype(node) == "uint8"
     has_relu = called_name(total) == "nn.relu"
     if has_relu and isinstance(total, Call) and isinstance(before, Call):
         total, before = total.args[0], before.args[0]
@@ -221,13 +217,13 @@ def _sum_pair(old: Call, node: Call, scale: float, uses: Mapping[Expr, int]) -> 
         reach = _reach(other)
         if reach is None or not _is_product(side) or uses[before.args[place]] != 1:
             continue
-        limits = np.iinfo(_dtype(node))
+        limits = np.iinfo(known_dtype(node))
         low = 0.0 if has_relu or is_positive else float(limits.min) * scale
         pair = _unsigned_pair(side, low - reach[1], float(limits.max) * scale - reach[0])
         sides = (pair, other) if place == 0 else (other, pair)
         real: Expr = call("add", *sides, span=total.span)
         real = relay.nn.relu(real) if has_relu else real
-        return _levels(real, scale, _dtype(node), node)
+        return _levels(real, scale, known_dtype(node), node)
     return None
 
 
@@ -242,11 +238,11 @@ def _reach(node: Expr) -> tuple[float, float] | None:
     if called_name(node) != _DEQUANTIZE or not isinstance(node, Call):
         return None
     levels, scale, zero = node.args
-    if _dtype(levels) not in _BYTES or not isinstance(scale, Constant) or scale.data.size != 1:
+    if known_dtype(levels) not in _BYTES or not isinstance(scale, Constant) or scale.data.size != 1:
         return None
     if not _is_zero(zero):
         return None
-    limits, step = np.iinfo(_dtype(levels)), float(scale.data.item())
+    limits, step = np.iinfo(known_dtype(levels)), float(scale.data.item())
     return limits.min * step, limits.max * step
 
 
@@ -308,7 +304,7 @@ def _with_other_levels(
             return new
         levels = new.args[0]
         scale = _scale(levels)
-        if scale is None or _dtype(levels) != dtype or old.args[0] not in activations:
+        if scale is None or known_dtype(levels) != dtype or old.args[0] not in activations:
             return finish(new)
         if levels not in made and isinstance(levels, Call):
             made[levels] = change(levels, scale)
@@ -317,7 +313,7 @@ def _with_other_levels(
         shape = own.type.concrete_shape if isinstance(own.type, TensorType) else None
         if shape is None:
             return new
-        point = Constant(np.full(shape, zero, _dtype(other)))
+        point = Constant(np.full(shape, zero, known_dtype(other)))
         return finish(call(_DEQUANTIZE, other, own, point, span=new.span, **new.attrs))
 
     return rewrite_function(function, replace)
@@ -358,9 +354,9 @@ def _with_zero_point(node: Expr) -> Expr:
         return node
     levels, scale, zero = node.args
     shape = scale.type.concrete_shape if isinstance(scale.type, TensorType) else None
-    if _dtype(levels) not in _BYTES or not isinstance(zero, Tuple) or shape is None:
+    if known_dtype(levels) not in _BYTES or not isinstance(zero, Tuple) or shape is None:
         return node
-    point = Constant(np.zeros(shape, _dtype(levels)))
+    point = Constant(np.zeros(shape, known_dtype(levels)))
     return call(_DEQUANTIZE, levels, scale, point, span=node.span, **node.attrs)
 
 
@@ -402,7 +398,7 @@ def _is_not_negative(real: Expr) -> bool:
         return _is_not_negative(real.args[0])
     if name != _DEQUANTIZE or _scale(real.args[0]) is None or not isinstance(real.args[0], Call):
         return False
-    return _dtype(real.args[0]) == "uint8" or _is_not_negative(real.args[0].args[0])
+    return known_dtype(real.args[0]) == "uint8" or _is_not_negative(real.args[0].args[0])
 
 
 def _without_zero_point(node: Expr) -> Expr:
@@ -410,8 +406,8 @@ def _without_zero_point(node: Expr) -> Expr:
     if not isinstance(node, Call):
         return node
     levels, scale, zero = node.args
-    if _dtype(levels) == "int32" and _is_zero(zero):
+    if known_dtype(levels) == "int32" and _is_zero(zero):
         return relay.multiply(relay.cast(levels, "float32"), scale)
-    if _dtype(levels) not in _BYTES or not _is_zero(zero) or isinstance(zero, Tuple):
+    if known_dtype(levels) not in _BYTES or not _is_zero(zero) or isinstance(zero, Tuple):
         return node
     return call(_DEQUANTIZE, levels, scale, None, span=node.span, **node.attrs)

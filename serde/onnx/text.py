@@ -16,8 +16,8 @@ import onnx.parser
 from google.protobuf import json_format, text_format
 
 from serde.core.limits import MAX_ONNX_TEXT_BYTES
-from serde.core.weights import OpenFile
 from serde.errors import FormatError
+from serde.io.contained import read_small
 
 __all__ = ["SUFFIXES", "detect_text", "is_text", "read_text"]
 
@@ -86,15 +86,8 @@ def read_text(path: str) -> onnx.ModelProto:
 
 
 def _content(path: str) -> bytes:
-    with OpenFile.open(path) as opened:
-        if opened.size > MAX_ONNX_TEXT_BYTES:
-            raise FormatError(
-                f"expected at most {MAX_ONNX_TEXT_BYTES} bytes of text, found {opened.size}",
-                path=path,
-            )
-        buffer = bytearray(opened.size)
-        opened.read_into(buffer, 0)
-        return bytes(buffer)
+    expected = f"at most {MAX_ONNX_TEXT_BYTES} bytes of text"
+    return read_small(path, MAX_ONNX_TEXT_BYTES, expected)
 
 
 def _check_depth(text: str, path: str) -> None:

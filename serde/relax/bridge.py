@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.bridge.contract import Bridge
+from serde.bridge.package import PackageBridge
 from serde.bridge.summary import ModelSummary, TensorNames
-from serde.core.report import Report
 from serde.engine.base import Engine
 from serde.relax.options import RelaxExportOptions, RelaxImportOptions
 from serde.relay.ir.model import RelayModel
@@ -20,21 +19,16 @@ if TYPE_CHECKING:
 __all__ = ["BRIDGE", "RelaxBridge"]
 
 
-class RelaxBridge(Bridge["RelaxModel", RelaxImportOptions, RelaxExportOptions]):
+class RelaxBridge(PackageBridge["RelaxModel", RelaxImportOptions, RelaxExportOptions]):
     """Reads and writes modules of Relax."""
 
     name = "relax"
     title = "Relax (TVM 0.22 to 0.27)"
+    package = __package__
     suffixes = ("_relax",)
     package_suffixes = ("_relax",)
     import_options = RelaxImportOptions
     export_options = RelaxExportOptions
-
-    def detect(self, path: Path) -> bool:
-        """Whether `path` is a folder with a module in TVMScript."""
-        from serde.relax import codec
-
-        return codec.detect(path)
 
     def accepts(self, source: object) -> bool:
         """Whether `source` is a ``tvm.IRModule`` that holds functions of Relax."""
@@ -47,26 +41,6 @@ class RelaxBridge(Bridge["RelaxModel", RelaxImportOptions, RelaxExportOptions]):
         from serde.relax import codec
 
         return codec.load(source, params, options.function)
-
-    def files(self, model: RelaxModel) -> Sequence[Path]:
-        """Return the files that the model was read from."""
-        return model.files
-
-    def to_relay(
-        self, model: RelaxModel, options: RelaxImportOptions, *, report: Report
-    ) -> RelayModel:
-        """Return the module as Relay."""
-        from serde.relax.importer import to_relay
-
-        return to_relay(model, options, report)
-
-    def from_relay(
-        self, model: RelayModel, options: RelaxExportOptions, *, report: Report
-    ) -> RelaxModel:
-        """Return the model as a module of Relax."""
-        from serde.relax.exporter import from_relay
-
-        return from_relay(model, options, report)
 
     def engine(self, model: RelaxModel, relay_model: RelayModel) -> Engine:
         """Return TVM's virtual machine, in a process of its own."""
@@ -93,20 +67,6 @@ class RelaxBridge(Bridge["RelaxModel", RelaxImportOptions, RelaxExportOptions]):
         from serde.relax import codec as writer
 
         writer.check_target(path, sources)
-
-    def save(
-        self,
-        model: RelaxModel,
-        path: Path,
-        options: RelaxExportOptions,
-        *,
-        sources: Sequence[Path] = (),
-        before_commit: Callable[[Path], None] | None = None,
-    ) -> Path:
-        """Write a folder of TVMScript and parameters."""
-        from serde.relax import codec as writer
-
-        return writer.save(model, path, sources, before_commit)
 
     def complete(self, model: RelaxModel) -> AnyValue:
         """Return the module; ``tvm.relax.frontend.detach_params`` gives its weights."""

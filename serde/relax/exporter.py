@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any as AnyValue, Final
 
 from serde.core import Report, Weight, pause_garbage_collection
@@ -16,7 +17,7 @@ from serde.relax.ops import TABLE
 from serde.relax.options import RelaxExportOptions
 from serde.relax.values import require_tensor
 from serde.relay import transform
-from serde.relay.ir import Call, Foreign, If, OpDef, RelayModel, output_names, value_types
+from serde.relay.ir import Call, Foreign, If, RelayModel, called_name, output_names, value_types
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.walk.export_fallback import ExportFallback
 from serde.walk.exporter import ExportWalk
@@ -93,12 +94,10 @@ def _names_attribute(key: str, own: Sequence[str] | AnyValue, names: Sequence[st
 
 def _lower(model: RelayModel, report: Report) -> RelayModel:
     """Return the model in operators that are written."""
-
-    def supported(node: Call) -> bool:
-        return TABLE.can_export(node, 1)
+    supported = partial(TABLE.can_export, version=1)
 
     def whole(node: Call) -> bool:
-        return isinstance(node.op, OpDef) and node.op.name in _WHOLE and supported(node)
+        return called_name(node) in _WHOLE and supported(node)
 
     layers = transform.RaiseLayers(whole, frozenset(model.params))
     return lower_to_static(model, TABLE, supported, report, before=[layers])

@@ -35,10 +35,6 @@ class ImportContext(walk.ImportContext):
         super().__init__(1, node, outputs, walk_, scope)
         self.lengths = lengths
 
-    def rank(self, x: Expr) -> int:
-        """Return the number of axes of a tensor."""
-        return self.type(x).rank
-
     def dtype(self, x: Expr) -> str:
         """Return the dtype of a tensor."""
         return self.type(x).dtype

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.bridge.contract import Bridge
 from serde.bridge.formats import PIVOT
+from serde.bridge.package import PackageBridge
 from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
 from serde.core import Array, Report
 from serde.engine.base import Engine
@@ -23,22 +23,17 @@ if TYPE_CHECKING:
 __all__ = ["BRIDGE", "RelayBridge"]
 
 
-class RelayBridge(Bridge["RelayProgram", RelayImportOptions, RelayExportOptions]):
+class RelayBridge(PackageBridge["RelayProgram", RelayImportOptions, RelayExportOptions]):
     """Reads and writes Relay text with TVM's parameter file; reads TVM's JSON of a module."""
 
     name = PIVOT
     title = "Relay (text or JSON, and TVM's parameter file)"
+    package = __package__
     keeps_metadata = True
     suffixes = (".relay",)
     companion_suffixes = (".params",)
     import_options = RelayImportOptions
     export_options = RelayExportOptions
-
-    def detect(self, path: Path) -> bool:
-        """Whether `path` holds Relay text, TVM's JSON or a parameter file, or is their prefix."""
-        from serde.relayfile import codec
-
-        return codec.detect(path)
 
     def accepts(self, source: object) -> bool:
         """Whether `source` is a module, a function or a model, perhaps with parameters."""
@@ -106,20 +101,6 @@ class RelayBridge(Bridge["RelayProgram", RelayImportOptions, RelayExportOptions]
         check_files([path], sources=sources)
         self.check_suffix(path, (*self.suffixes, ".txt", ""))
         codec.check_target(path, sources=sources, overwrite=overwrite)
-
-    def save(
-        self,
-        model: RelayProgram,
-        path: Path,
-        options: RelayExportOptions,
-        *,
-        sources: Sequence[Path] = (),
-        before_commit: Callable[[Path], None] | None = None,
-    ) -> Path:
-        """Write the text and, beside it, the parameters, streamed from where they are."""
-        from serde.relayfile import codec
-
-        return codec.save(model, path, sources=sources, before_commit=before_commit)
 
     def complete(self, model: RelayProgram) -> tuple[IRModule, dict[str, Array]]:
         """Return the module and its parameters as arrays, as TVM's frontends do."""

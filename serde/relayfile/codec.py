@@ -18,7 +18,7 @@ from serde.core.limits import MAX_GRAPH_TEXT_BYTES
 from serde.core.weights import OpenFile, Weight, as_weight
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group, check_files
-from serde.io.contained import is_file, is_there
+from serde.io.contained import is_file, is_there, read_small
 from serde.io.pairs import (
     UNMARKED,
     Neighbours,
@@ -222,13 +222,8 @@ def _is_graph(head: bytes) -> bool:
 
 
 def _read_graph(path: str) -> IRModule:
-    with OpenFile.open(path) as opened:
-        if opened.size > MAX_GRAPH_TEXT_BYTES:
-            message = f"expected a graph of at most {MAX_GRAPH_TEXT_BYTES} bytes"
-            raise FormatError(f"{message}, found {opened.size}", path=path)
-        buffer = bytearray(opened.size)
-        opened.read_into(buffer, 0)
-    return _graph(bytes(buffer), path)
+    expected = f"a graph of at most {MAX_GRAPH_TEXT_BYTES} bytes"
+    return _graph(read_small(path, MAX_GRAPH_TEXT_BYTES, expected), path)
 
 
 def _graph(data: bytes, path: str | None) -> IRModule:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.bridge.contract import Bridge
+from serde.bridge.package import PackageBridge
 from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
 from serde.core import Report, replace
 from serde.engine.base import Engine, Samples
@@ -21,20 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["BRIDGE", "TfliteBridge"]
 
 
-class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOptions]):
+class TfliteBridge(PackageBridge["TfliteModel", TfliteImportOptions, TfliteExportOptions]):
     """Reads and writes TFLite models."""
 
     name = "tflite"
     title = "TFLite (LiteRT)"
+    package = __package__
+    writer = "writer"
     suffixes = (".tflite",)
     import_options = TfliteImportOptions
     export_options = TfliteExportOptions
-
-    def detect(self, path: Path) -> bool:
-        """Whether a file begins as TFLite models do."""
-        from serde.tflite import codec
-
-        return codec.detect(path)
 
     def accepts(self, source: object) -> bool:
         """Whether `source` is bytes of such a file."""
@@ -47,40 +43,6 @@ class TfliteBridge(Bridge["TfliteModel", TfliteImportOptions, TfliteExportOption
         if params is not None:
             raise OptionError("a TFLite model holds its weights; none can be given beside it")
         return codec.load(source)
-
-    def files(self, model: TfliteModel) -> Sequence[Path]:
-        """Return the files that the model was read from."""
-        return [Path(each) for each in model.files]
-
-    def to_relay(
-        self, model: TfliteModel, options: TfliteImportOptions, *, report: Report
-    ) -> RelayModel:
-        """Return the model as Relay."""
-        from serde.tflite.importer import to_relay
-
-        return to_relay(model, options, report)
-
-    def from_relay(
-        self, model: RelayModel, options: TfliteExportOptions, *, report: Report
-    ) -> TfliteModel:
-        """Return the model as TFLite."""
-        from serde.tflite.exporter import from_relay
-
-        return from_relay(model, options, report)
-
-    def save(
-        self,
-        model: TfliteModel,
-        path: Path,
-        options: TfliteExportOptions,
-        *,
-        sources: Sequence[Path] = (),
-        before_commit: Callable[[Path], None] | None = None,
-    ) -> Path:
-        """Write a file."""
-        from serde.tflite import writer
-
-        return writer.save(model, path, sources, before_commit)
 
     def check_compression(self, wanted: QuantizeOptions, options: TfliteExportOptions) -> None:
         """Refuse what is not quantised so."""

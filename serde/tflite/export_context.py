@@ -225,12 +225,6 @@ class ExportContext(walk.ExportContext[Value]):
             raise Unsupported("TFLite has no sequences of tensors")
         return replace(x, type=type_)
 
-    def type(self, x: Value) -> TensorType:
-        """Return the Relay type of a tensor."""
-        if x.type is None:
-            raise ConverterBug(f"{self.source}: a tensor without a type")
-        return x.type
-
     def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
         """Return a constant of the graph."""
         data = np.array(value, dtype=None if dtype is None else numpy_dtype(str(np.dtype(dtype))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any as AnyValue, Final
 
 from serde.core import Report, Weight, pause_garbage_collection
@@ -112,9 +113,7 @@ def _finished(graph: Subgraph, report: Report | None) -> Subgraph:
 
 def _lower(model: RelayModel, report: Report) -> RelayModel:
     """Return the model in operators that TFLite has, channels last."""
-
-    def supported(node: Call) -> bool:
-        return TABLE.can_export(node, 1)
+    supported = partial(TABLE.can_export, version=1)
 
     def whole(node: Call) -> bool:
         return called_name(node) in _WHOLE and supported(node)

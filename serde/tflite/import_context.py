@@ -81,10 +81,6 @@ class ImportContext(walk.ImportContext):
             raise Unsupported("an operator without a result")
         return found
 
-    def rank(self, x: Expr) -> int:
-        """Return the number of axes of a tensor."""
-        return self.type(x).rank
-
     def numbers(self, given: AnyValue, count: int | None = None, default: int = 1) -> list[int]:
         """Return an option that is a row of integers; of one that is left out the default.
 

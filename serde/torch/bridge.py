@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.bridge.contract import Bridge
+from serde.bridge.package import PackageBridge
 from serde.bridge.parts import Parts
 from serde.bridge.summary import ModelSummary, ServedFile, TensorNames, TensorSummary
 from serde.core import Array, Report
@@ -27,21 +27,18 @@ _FOLDER = "_torch"
 """How the names of folders end that are recognised as this format's."""
 
 
-class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchExportOptions]):
+class TorchBridge(
+    PackageBridge["TorchModel | TorchProgram", TorchImportOptions, TorchExportOptions]
+):
     """Reads programs and modules of PyTorch and writes modules."""
 
     name = "torch"
     title = "PyTorch (torch.export, TorchScript, nn.Module)"
+    package = __package__
     keeps_metadata = True
     suffixes = (".pt2", ".pt", _FOLDER)
     import_options = TorchImportOptions
     export_options = TorchExportOptions
-
-    def detect(self, path: Path) -> bool:
-        """Whether `path` is an archive of ``torch.export`` or TorchScript, or a written folder."""
-        from serde.torch import codec
-
-        return codec.detect(path)
 
     def accepts(self, source: object) -> bool:
         """Whether `source` is a module, a script module or an exported program."""
@@ -100,14 +97,6 @@ class TorchBridge(Bridge["TorchModel | TorchProgram", TorchImportOptions, TorchE
 
             model = read_back(model)
         return to_relay(model, options, report)
-
-    def from_relay(
-        self, model: RelayModel, options: TorchExportOptions, *, report: Report
-    ) -> TorchProgram:
-        """Return the model as a module of Python with its weights."""
-        from serde.torch.exporter import from_relay
-
-        return from_relay(model, options, report)
 
     def engine(self, model: TorchModel | TorchProgram, relay_model: RelayModel) -> Engine:
         """Return PyTorch where it is installed and has the program, else the interpreter."""

@@ -267,16 +267,6 @@ class ExportContext(walk.ExportContext[Value]):
 
     # Values.
 
-    def type(self, x: Value) -> TensorType:
-        """Return the Relay type of a tensor.
-
-        Raises:
-            ConverterBug: The value is a converter's own and has none, or it is a sequence.
-        """
-        if not isinstance(x.type, TensorType):
-            raise ConverterBug(f"{self._source}: {x.name} has the Relay type {x.type!r}")
-        return x.type
-
     def typed(self, x: Value, type_: TensorType | SequenceType) -> Value:
         """Return a value with its Relay type; a sequence is a list of tensors."""
         if not x.is_known:

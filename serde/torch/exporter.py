@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any as AnyValue
 
 from serde.bridge.ranges import declared_ranges
@@ -94,9 +95,7 @@ def from_relay(model: RelayModel, options: TorchExportOptions, report: Report) -
 
 def _lower(model: RelayModel, training: bool, report: Report) -> RelayModel:
     """Return the model in operators that are written."""
-
-    def supported(node: Call) -> bool:
-        return TABLE.can_export(node, 1)
+    supported = partial(TABLE.can_export, version=1)
 
     def whole(node: Call) -> bool:
         return isinstance(node.op, OpDef) and node.op.name in _WHOLE and supported(node)

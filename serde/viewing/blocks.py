@@ -370,7 +370,7 @@ class _Folder:
             total = 0
             cut: list[Item] = []
             for part in parts:
-                count = sum(_size(item) for item in part)
+                count = sum(item.size if isinstance(item, Group) else 1 for item in part)
                 title = _section_title(part, total, count)
                 cut.append(self._finish(Group(title, "section", part)))
                 total += count
@@ -435,10 +435,6 @@ def _section_title(part: Sequence[Item], before: int, count: int) -> str:
     if len(titles) == len(part):
         return _common_title(titles)
     return f"nodes {before + 1:,}\N{EN DASH}{before + count:,}"
-
-
-def _size(item: Item) -> int:
-    return item.size if isinstance(item, Group) else 1
 
 
 def _first(item: Item) -> int:

@@ -191,6 +191,17 @@ class NodeContext(TypedContext[ValueT]):
         self._source = source
         self.result = result
 
+    def type(self, x: ValueT) -> TensorType:
+        """Return the Relay type of a tensor.
+
+        Raises:
+            ConverterBug: The value is a converter's own and has none, or it is a sequence.
+        """
+        if not isinstance(x.type, TensorType):
+            found = "no Relay type" if x.type is None else f"the Relay type {x.type!r}"
+            raise ConverterBug(f"{self._source}: a value of its own has {found}")
+        return x.type
+
     @abstractmethod
     def const(self, value: AnyValue, dtype: AnyValue = None) -> ValueT:
         """Return a constant of the target's graph."""

@@ -66,6 +66,10 @@ class ImportContext(TypedContext[Expr]):
             return x.type
         raise Unsupported(f"expected a tensor of known type, found {x.type!r}")
 
+    def rank(self, x: Expr) -> int:
+        """Return the number of axes of a tensor."""
+        return self.type(x).rank
+
     def axis_count(self, x: Expr) -> int:
         """Return of how many axes a vector tells something: how many elements it has.
 

@@ -7,7 +7,7 @@ from typing import Any as AnyValue
 from serde.coreml.interface.description import Classifier
 from serde.coreml.mlprogram.builder import ProgramBuilder, set_text
 from serde.coreml.value import Value
-from serde.relay.ir import Call, Expr, OpDef, RelayModel, Reshape, Tuple, children, has_trait
+from serde.relay.ir import Expr, RelayModel, Reshape, Tuple, children, has_trait, is_call
 
 __all__ = ["append_classify", "is_softmax"]
 
@@ -58,10 +58,6 @@ def is_softmax(model: RelayModel, output: int) -> bool:
     node: Expr = model.main.body
     if isinstance(node, Tuple):
         node = node.fields[output]
-    while _calls(node, "cast") or has_trait(node, Reshape):
+    while is_call(node, "cast") or has_trait(node, Reshape):
         node = children(node)[0]
-    return _calls(node, "nn.softmax")
-
-
-def _calls(node: Expr, name: str) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == name
+    return is_call(node, "nn.softmax")

@@ -10,7 +10,7 @@ from serde.core import Array, Report, Weight, dataclass, numpy_dtype
 from serde.coreml.mlprogram.ops.qnn.linear import stays_quantized
 from serde.coreml.mlprogram.ops.table import constants_of
 from serde.io.packed import PackedWeight
-from serde.relay.ir import IRModule, OpDef, RelayModel, TensorType, infer_function
+from serde.relay.ir import IRModule, OpDef, RelayModel, TensorType, called_name, infer_function
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Var
 from serde.relay.ir.visit import free_vars, post_order, rebuild, rewrite
 from serde.relay.transform.decompose import decompose
@@ -72,7 +72,7 @@ def describe_lost_compression(model: RelayModel, support: CompressionSupport) ->
         elif node not in plain and support.version < _NEWEST:
             hint = f"; minimum_deployment_target=iOS{_NEWEST} has more forms"
         after = _describe_decompressed(node, support.half)
-        notes.append(f"{name}: {_kind(node)} of {before} bytes becomes {after}{hint}")
+        notes.append(f"{name}: {called_name(node)} of {before} bytes becomes {after}{hint}")
     return notes
 
 
@@ -131,7 +131,7 @@ def _scales_exceed_float16(root: Expr, model: RelayModel, support: CompressionSu
     if not support.half_scales:
         return False
     for node in filter(unpacks, post_order(root)):
-        place = _SCALES.get(_kind(node))
+        place = _SCALES.get(called_name(node))
         scale = node.args[place] if place is not None and isinstance(node, Call) else None
         if isinstance(scale, Constant) and _loses_precision(scale.data):
             return True
@@ -157,10 +157,6 @@ def _weights(model: RelayModel) -> Callable[[Var], bool]:
 
 def _count_bytes(weight: Weight) -> int:
     return weight.packed.nbytes if isinstance(weight, PackedWeight) else weight.nbytes
-
-
-def _kind(node: Expr) -> str:
-    return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
 
 
 def _describe_decompressed(node: Expr, half: bool) -> str:

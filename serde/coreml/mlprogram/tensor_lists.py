@@ -13,7 +13,7 @@ import numpy as np
 import serde.relay as relay
 from serde.core.records import dataclass, field
 from serde.errors import Unsupported
-from serde.relay.ir import Any, Call, Dim, Expr, OpDef, TensorType, call
+from serde.relay.ir import Any, Call, Dim, Expr, TensorType, call, is_call
 
 __all__ = ["ListFacts", "give_shape", "is_shapeless", "length_of", "operand_of"]
 
@@ -54,8 +54,7 @@ def is_shapeless(ls: Expr) -> bool:
 
 def operand_of(x: Expr, name: str) -> Expr | None:
     """Return the first operand of a call of an operator; None of anything else."""
-    whole = isinstance(x, Call) and isinstance(x.op, OpDef) and x.op.name == name
-    return x.args[0] if whole and isinstance(x, Call) else None
+    return x.args[0] if is_call(x, name) else None
 
 
 def length_of(ls: Expr) -> Expr:

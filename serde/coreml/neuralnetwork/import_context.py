@@ -12,7 +12,7 @@ from serde.core import Array, budget, dataclass
 from serde.coreml.neuralnetwork.message_view import MessageView, layers_of
 from serde.coreml.neuralnetwork.parameters import Parameters
 from serde.errors import Unsupported
-from serde.relay.ir import Call, Constant, Dim, Expr, OpDef, TensorType, const
+from serde.relay.ir import Call, Constant, Dim, Expr, TensorType, const, is_call
 from serde.relay.transform.fold_shape import MAX_VALUES
 from serde.walk.holes import Hole, Incomplete
 from serde.walk.import_context import GraphImporter, ImportContext as BaseContext
@@ -175,7 +175,7 @@ class ImportContext(BaseContext):
 
     def integers(self, x: Expr) -> Expr:
         """Return a tensor of whole numbers as int32: what was cast to float32, if it was."""
-        if isinstance(x, Call) and isinstance(x.op, OpDef) and x.op.name == "cast":
+        if is_call(x, "cast"):
             inner = x.args[0]
             if isinstance(inner.type, TensorType) and inner.type.dtype in ("int32", "int64"):
                 return self.fold(relay.cast(inner, "int32"))
@@ -210,9 +210,7 @@ def number(value: float) -> Expr:
 def is_lifted(x: Expr) -> bool:
     """Whether a tensor has been given its sequence axis by :func:`add_leading_axis`."""
     return (
-        isinstance(x, Call)
-        and isinstance(x.op, OpDef)
-        and x.op.name == "expand_dims"
+        is_call(x, "expand_dims")
         and x.attrs["axis"] == 0
         and x.attrs["num_newaxis"] == 1
         and isinstance(x.type, TensorType)

@@ -69,7 +69,7 @@ class NetworkMessages:
                 self.write(value, inner, where)
             elif isinstance(value, Parameter):
                 self._store(getattr(message, field.name), value, where)
-            elif isinstance(value, dict) and _is_map(field):
+            elif isinstance(value, dict) and field.message_type.GetOptions().map_entry:
                 _fill_map(getattr(message, field.name), value)
             elif isinstance(value, dict):
                 inner = getattr(message, field.name)
@@ -120,10 +120,6 @@ class NetworkMessages:
             message.float16Value = array.tobytes()
         else:
             message.rawValue = array.tobytes()
-
-
-def _is_map(field: AnyValue) -> bool:
-    return bool(field.message_type.GetOptions().map_entry)
 
 
 def _fill_map(target: AnyValue, values: dict[str, AnyValue]) -> None:

@@ -125,7 +125,8 @@ def retrying(
         except SerdeError:
             raise
         except Exception as error:
-            if _is_local(error):
+            # A fault of the disk here names no store.
+            if isinstance(error, OSError) and error.errno in _DISK:
                 raise
             passes = is_transient(error)
             lost = _is_unreachable(error) and time.monotonic() - start > retries.patience
@@ -134,11 +135,6 @@ def retrying(
                 raise store_error(error, url, tries, secrets) from error
         retries.pause(attempt)
     raise AssertionError("unreachable")  # pragma: no cover
-
-
-def _is_local(error: BaseException) -> bool:
-    """Whether the fault is of the disk here, which names no store."""
-    return isinstance(error, OSError) and error.errno in _DISK
 
 
 def _is_unreachable(error: BaseException) -> bool:

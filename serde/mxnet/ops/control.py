@@ -13,12 +13,13 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
-from serde.mxnet.bodies import arrange, choose, only_result
+from serde.mxnet.bodies import arrange, choose
 from serde.mxnet.builder import Subgraph
 from serde.mxnet.ops.table import OPS, Export, Import, Value
 from serde.mxnet.rows import as_rows, from_row, from_rows, to_row
 from serde.relay.ir import Any, Dim, Expr, Function, If, TensorType, TupleGetItem, Var, call
 from serde.relay.op.control.body import goes_on
+from serde.walk.bodies import only_result
 from serde.walk.export_context import Writing
 
 SCALAR = TensorType((), "int64")

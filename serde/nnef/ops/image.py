@@ -5,7 +5,8 @@ What Relay resizes in many ways goes out as the fragment that reads the same ele
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any as AnyValue, Literal
 
 import numpy as np
@@ -26,18 +27,14 @@ from serde.walk.expansion.pool import USUAL
 from serde.walk.expansion.resizing import image_expansion
 
 
-def _in_one_dtype(name: str) -> Callable[..., Expr]:
-    """Return an expansion that computes places in the dtype of the images, if that is wide."""
-
-    def expand_places(data: Expr, *indices: Expr, **attrs: AnyValue) -> Expr:
-        wide = "float64" if tensor_type(data).dtype == "float64" else "float32"
-        return gather(reads_between(wide, wide)[name])(data, *indices, **attrs)
-
-    return expand_places
+def _expand_places(data: Expr, *indices: Expr, name: str, **attrs: AnyValue) -> Expr:
+    """Compute places in the dtype of the images, if that is wide."""
+    wide = "float64" if tensor_type(data).dtype == "float64" else "float32"
+    return gather(reads_between(wide, wide)[name])(data, *indices, **attrs)
 
 
 for _name in reads_between("float32", "float32"):
-    OPS.expands(_name)(_in_one_dtype(_name))
+    OPS.expands(_name)(partial(_expand_places, name=_name))
 for _ndim in (1, 2, 3):
     OPS.expands(f"image.resize{_ndim}d")(image_expansion(_ndim))
 

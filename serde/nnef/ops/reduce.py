@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import prod
 from typing import Any as AnyValue, Final
@@ -52,52 +52,45 @@ def _multiply_along(data: Expr, axis: int) -> Expr:
     return data
 
 
-def _extreme(name: str) -> Callable[..., Expr]:
-    """Return what makes an extreme of integers that scalars hold."""
-
-    def expand_extreme(
-        data: Expr, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool
-    ) -> Expr:
-        numbers = narrow_as_scalars(data)
-        found = call(name, numbers, axis=axis, keepdims=keepdims, exclude=exclude)
-        return relay.cast(found, tensor_type(data).dtype)
-
-    return expand_extreme
+def _expand_extreme(
+    data: Expr, *, name: str, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool
+) -> Expr:
+    """Return an extreme of integers that scalars hold."""
+    numbers = narrow_as_scalars(data)
+    found = call(name, numbers, axis=axis, keepdims=keepdims, exclude=exclude)
+    return relay.cast(found, tensor_type(data).dtype)
 
 
-def _place_of(name: str) -> Callable[..., Expr]:
-    """Return what makes the place of an extreme of integers, or that of the last of equals."""
-
-    def expand_place(
-        data: Expr,
-        *,
-        axis: tuple[int, ...] | None,
-        keepdims: bool,
-        select_last_index: bool,
-        exclude: bool,
-    ) -> Expr:
-        dtype = tensor_type(data).dtype
-        numbers = data if is_float(dtype) or dtype == "bool" else narrow_as_scalars(data)
-        attributes: dict[str, AnyValue] = {"axis": axis, "keepdims": keepdims, "exclude": exclude}
-        if not select_last_index:
-            return call(name, numbers, **attributes)
-        shape = fixed_shape(data)
-        axes = reduced_axes(len(shape), axis, exclude)
-        for each in axes:
-            numbers = relay.reverse(numbers, axis=each)
-        count = prod(shape[each] for each in axes)
-        scalar = dtype if is_float(dtype) else "float32"
-        require_exact(count, scalar)
-        first = relay.cast(call(name, numbers, **attributes), scalar)
-        return relay.cast(relay.subtract(relay.const(count - 1, scalar), first), "int32")
-
-    return expand_place
+def _expand_place(
+    data: Expr,
+    *,
+    name: str,
+    axis: tuple[int, ...] | None,
+    keepdims: bool,
+    select_last_index: bool,
+    exclude: bool,
+) -> Expr:
+    """Return the place of an extreme of integers, or that of the last of equals."""
+    dtype = tensor_type(data).dtype
+    numbers = data if is_float(dtype) or dtype == "bool" else narrow_as_scalars(data)
+    attributes: dict[str, AnyValue] = {"axis": axis, "keepdims": keepdims, "exclude": exclude}
+    if not select_last_index:
+        return call(name, numbers, **attributes)
+    shape = fixed_shape(data)
+    axes = reduced_axes(len(shape), axis, exclude)
+    for each in axes:
+        numbers = relay.reverse(numbers, axis=each)
+    count = prod(shape[each] for each in axes)
+    scalar = dtype if is_float(dtype) else "float32"
+    require_exact(count, scalar)
+    first = relay.cast(call(name, numbers, **attributes), scalar)
+    return relay.cast(relay.subtract(relay.const(count - 1, scalar), first), "int32")
 
 
 for _name in ("max", "min"):
-    OPS.expands(_name)(_extreme(_name))
+    OPS.expands(_name)(partial(_expand_extreme, name=_name))
 for _name in ("argmax", "argmin"):
-    OPS.expands(_name)(_place_of(_name))
+    OPS.expands(_name)(partial(_expand_place, name=_name))
 
 
 Axes = tuple[int, ...]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate, pairwise
 from math import gcd, prod
-from typing import Any as AnyValue, Final, Literal, TypeGuard
+from typing import Any as AnyValue, Final, Literal
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.nnef.export_context import is_spoken
 from serde.nnef.ops.table import OPS, Export, Import, Value
-from serde.relay.ir import Call, Constant, Dim, Expr, OpDef, TensorType, Tuple, call, tensor_type
+from serde.relay.ir import Call, Constant, Dim, Expr, TensorType, Tuple, call, is_call, tensor_type
 from serde.relay.ir.shapes import find_inserted, normalize_axes, normalize_axis
 from serde.walk.expansion.tensors import fixed_shape
 from serde.walk.takes import FLOATS, Takes
@@ -283,9 +283,9 @@ def import_reshape(
 def _product_of_rows(flat: Expr, found: Expr) -> Expr | None:
     """Return the product over more axes, with its bias, of which the rows were one matrix."""
     product, bias = flat, None
-    if _calls(flat, "nn.bias_add"):
+    if is_call(flat, "nn.bias_add"):
         product, bias = flat.args
-    if not _calls(product, "nn.dense", "nn.matmul") or not _calls(product.args[0], "reshape"):
+    if not is_call(product, "nn.dense", "nn.matmul") or not is_call(product.args[0], "reshape"):
         return None
     rows, weight = product.args
     (data,) = product.args[0].args
@@ -293,13 +293,9 @@ def _product_of_rows(flat: Expr, found: Expr) -> Expr | None:
     expected = (*shape[:-1], tensor_type(flat).shape[-1])
     if tensor_type(found).shape != expected or tensor_type(rows).shape[-1:] != shape[-1:]:
         return None
-    name = "nn.dense" if _calls(product, "nn.dense") else "nn.matmul"
+    name = "nn.dense" if is_call(product, "nn.dense") else "nn.matmul"
     whole = call(name, data, weight, **product.attrs)
     return whole if bias is None else relay.nn.bias_add(whole, bias, axis=-1)
-
-
-def _calls(node: Expr, *names: str) -> TypeGuard[Call]:
-    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
 
 
 @OPS.exports("reshape", "contrib_reverse_reshape", ignored=("newshape", "allowzero"))

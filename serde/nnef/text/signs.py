@@ -67,15 +67,10 @@ def bracket_signs(text: str, path: str | os.PathLike[str] | None) -> SignedText:
         if following == "^":
             what = "a sign before a power: put brackets around one of them"
             raise text_fault(text, tokens[index].start, path, what)
-        if following in _AFTER and not _assigns(tokens, stop):
+        if following in _AFTER and not (tokens[stop].text == "=" and tokens[stop + 1].text != "="):
             last = tokens[stop - 1]
             inserted += [(tokens[index].start, "("), (last.start + len(last.text), ")")]
     return SignedText(text, inserted)
-
-
-def _assigns(tokens: Sequence[Token], index: int) -> bool:
-    """Whether there is a single ``=``."""
-    return tokens[index].text == "=" and tokens[index + 1].text != "="
 
 
 def _matching(tokens: Sequence[Token]) -> dict[int, int]:

@@ -17,9 +17,10 @@ from serde.onnx.ops.sequence import is_empty
 from serde.onnx.ops.shape.reshape import as_scalar
 from serde.onnx.ops.table import OPS, Export, Import, Value
 from serde.onnx.undecided import differ_in_rank
-from serde.relay.ir import Any, SequenceType, TensorType, TupleType, call, infer_if, normalize_axis
-from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.ir import Any, SequenceType, TensorType, TupleType, call, normalize_axis
+from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.op.control.body import join, results, tensors
+from serde.walk.bodies import choose_branch
 from serde.walk.export_context import Writing
 
 
@@ -259,11 +260,7 @@ def import_if(
     if differ_in_rank(*branches):
         return [ctx.undecided(scalar, yes, no) for yes, no in zip(*branches, strict=True)]
     optional = [all(map(ctx.is_optional, pair)) for pair in zip(*branches, strict=False)]
-    single = all(len(branch) == 1 for branch in branches)
-    yes, no = (branch[0] if single else Tuple(branch) for branch in branches)
-    node = If(scalar, yes, no)
-    node.type = infer_if(node)
-    found = [node] if single else [TupleGetItem(node, i) for i in range(len(branches[0]))]
+    found = choose_branch(scalar, *branches)
     return [ctx.as_optional(x) if o else x for x, o in zip(found, optional, strict=True)]
 
 

@@ -18,7 +18,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.interface import declared_shape
 from serde.onnx.ops.table import OPS, Export, Import, Value
-from serde.relay.ir import Call, Dim, Expr, Function, OpDef, Tuple, TupleGetItem, Var, call
+from serde.relay.ir import Dim, Expr, Function, Tuple, TupleGetItem, Var, call, is_call
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.op.control.body import results
 from serde.walk.pairs import pair, writes
@@ -121,18 +121,14 @@ def import_split_to_sequence(
 
 def is_empty(x: Expr) -> bool:
     """Whether a sequence is one without tensors, so that its type may say too little."""
-    return _is_call(x, "serde.sequence_empty")
-
-
-def _is_call(x: Expr, name: str) -> bool:
-    return isinstance(x, Call) and isinstance(x.op, OpDef) and x.op.name == name
+    return is_call(x, "serde.sequence_empty")
 
 
 def _list_items(x: Expr) -> list[Expr] | None:
     """Return the tensors of a sequence, where they are known and not too many to copy."""
     if is_empty(x):
         return []
-    if not isinstance(x, Call) or not _is_call(x, "serde.sequence_construct"):
+    if not is_call(x, "serde.sequence_construct"):
         return None
     given = x.args[0]
     known = isinstance(given, Tuple) and len(given.fields) <= MOST_COPIED

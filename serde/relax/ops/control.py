@@ -169,15 +169,10 @@ def _join(ctx: ExportContext, loop: _Loop, parts: Sequence[Sequence[Value]]) -> 
     """Return the stacks that lie one behind the other."""
     joined = []
     for index, element in enumerate(loop.rows):
-        lengths = _lengths(ctx, element)
+        lengths = [_length(ctx, dim) for dim in element.shape]
         rows = [_know(ctx, part[index], lengths) for part in parts]
         joined.append(rows[0] if len(rows) == 1 else ctx.emit("concat", rows, axis=0))
     return joined
-
-
-def _lengths(ctx: ExportContext, element: TensorType) -> list[AnyValue]:
-    """Return the lengths of a row, new variables where nothing shows them."""
-    return [_length(ctx, dim) for dim in element.shape]
 
 
 def _length(ctx: ExportContext, dim: Dim) -> AnyValue:

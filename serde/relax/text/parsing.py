@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import inspect
 from collections.abc import Iterable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any as AnyValue, Final, TypeVar
 
@@ -110,7 +111,7 @@ def _mend_builders(framework: Framework, builders: SimpleNamespace) -> None:
     """Have the builders of ``R`` take what TVM prints as their arguments and they do not take."""
     for name, value in vars(builders).items():
         if name == "const":
-            setattr(builders, name, _const_of(framework))
+            setattr(builders, name, partial(_make_const, framework=framework))
         elif name == "match_cast":
             setattr(builders, name, _match_cast_of(framework, value))
         elif isinstance(value, SimpleNamespace):
@@ -119,15 +120,11 @@ def _mend_builders(framework: Framework, builders: SimpleNamespace) -> None:
             setattr(builders, name, _mended(value))
 
 
-def _const_of(framework: Framework) -> AnyValue:
+def _make_const(value: AnyValue, dtype: str | None = None, *, framework: Framework) -> AnyValue:
     """Return ``R.const``, which does not take NaN and infinities."""
-
-    def const(value: AnyValue, dtype: str | None = None) -> AnyValue:
-        if isinstance(value, str):
-            return _constant(framework, np.asarray(float(value), numpy_dtype(str(dtype))))
-        return framework.relax.const(value, dtype)
-
-    return const
+    if isinstance(value, str):
+        return _constant(framework, np.asarray(float(value), numpy_dtype(str(dtype))))
+    return framework.relax.const(value, dtype)
 
 
 def _match_cast_of(framework: Framework, match_cast: AnyValue) -> AnyValue:

@@ -96,6 +96,7 @@ from serde.relay.ir.registry import (
     get as get,
     has_trait as has_trait,
     infer_call as infer_call,
+    is_call as is_call,
     pattern_of as pattern_of,
     relay_op as relay_op,
     sample as sample,

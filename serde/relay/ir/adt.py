@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any as AnyValue
 
 from serde.errors import RelayError
-from serde.relay.ir.expr import Call, Expr, Span, Var, astuple
+from serde.relay.ir.expr import Callee, Expr, Span, Var, astuple
 from serde.relay.ir.types import FuncType, GlobalTypeVar, Type, TypeCall, TypeVar
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Constructor(Expr):
+class Constructor(Callee):
     """One way to make a value of an algebraic data type; called like a function.
 
     It has a type once a :class:`TypeData` holds it.
@@ -48,10 +48,6 @@ class Constructor(Expr):
         self.below = ()
         self.type = None
         self.span = span
-
-    def __call__(self, *args: Expr) -> Call:
-        """Return the value that has these fields."""
-        return Call(self, args)
 
     def __repr__(self) -> str:
         return f"Constructor({self.name_hint})"
@@ -219,7 +215,7 @@ class Clause:
         return f"Clause({self.lhs!r})"
 
 
-class Match(Expr):
+class Match(Callee):
     """The result of the first clause whose pattern a value matches.
 
     Args:
@@ -242,10 +238,6 @@ class Match(Expr):
         self.complete = complete
         self.type = None
         self.span = span
-
-    def __call__(self, *args: Expr) -> Call:
-        """Call the function that this match yields."""
-        return Call(self, args)
 
     def __repr__(self) -> str:
         return f"Match({len(self.clauses)} clauses)"

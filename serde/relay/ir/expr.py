@@ -24,7 +24,7 @@ from serde.relay.ir.span import Span
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar, is_complete
 
 __all__ = [
-    "Attrs", "Call", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Op",
+    "Attrs", "Call", "Callee", "Constant", "Expr", "Function", "GlobalVar", "If", "Let", "Op",
     "RelayExpr", "Span", "Tuple", "TupleGetItem", "TupleWrapper", "Var", "astuple", "const",
     "is_absent", "tensor_type", "var",
 ]  # fmt: skip
@@ -160,7 +160,17 @@ class Constant(Expr):
         return f"Constant({self.type!r})"
 
 
-class Var(Expr):
+class Callee(Expr):
+    """An expression that may be a function, and is called like one of Python's."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Expr) -> Call:
+        """Call the function that this is, holds, names or yields; a constructor makes its value."""
+        return Call(self, args)
+
+
+class Var(Callee):
     """A variable; two are the same only if they are one object, whatever their names.
 
     Args:
@@ -187,12 +197,8 @@ class Var(Expr):
     def __repr__(self) -> str:
         return f"Var({self.name_hint})"
 
-    def __call__(self, *args: Expr) -> Call:
-        """Call the function that this variable holds."""
-        return Call(self, args)
 
-
-class GlobalVar(Expr):
+class GlobalVar(Callee):
     """The name of a function of the module."""
 
     __slots__ = ("name_hint",)
@@ -205,10 +211,6 @@ class GlobalVar(Expr):
 
     def __repr__(self) -> str:
         return f"GlobalVar({self.name_hint})"
-
-    def __call__(self, *args: Expr) -> Call:
-        """Call the function of this name."""
-        return Call(self, args)
 
 
 class Call(Expr):
@@ -298,7 +300,7 @@ class TupleGetItem(Expr):
         return f"TupleGetItem({self.index})"
 
 
-class Function(Expr):
+class Function(Callee):
     """A function of expressions.
 
     Args:
@@ -371,10 +373,6 @@ class Function(Expr):
         fields = ("params", "body", "ret_type", "type_params", "attrs", "span")
         return Function(**{**{name: getattr(self, name) for name in fields}, **changes})
 
-    def __call__(self, *args: Expr) -> Call:
-        """Call this function."""
-        return Call(self, args)
-
     def __repr__(self) -> str:
         return f"Function({len(self.params)} params)"
 
@@ -388,7 +386,7 @@ def _read_type_params(given: Iterable[TypeVar] | None) -> tuple[TypeVar, ...]:
     return found
 
 
-class Let(Expr):
+class Let(Callee):
     """A value bound to a variable inside a body; the value may be a function that calls itself."""
 
     __slots__ = ("body", "value", "var")
@@ -400,10 +398,6 @@ class Let(Expr):
         self.below = (var, value, body)
         self.type = body.type
         self.span = span
-
-    def __call__(self, *args: Expr) -> Call:
-        """Call the function that this let yields."""
-        return Call(self, args)
 
     def __repr__(self) -> str:
         return f"Let({self.var.name_hint})"

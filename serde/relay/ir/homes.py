@@ -26,7 +26,7 @@ HOMES: Final = {
     "refs": "RefCreate RefRead RefWrite",
     "registry": (
         "Arguments Array OpDef Sample Traits all_ops builder call called_name get has_trait "
-        "infer_call pattern_of relay_op sample set_type tensor trait_of"
+        "infer_call is_call pattern_of relay_op sample set_type tensor trait_of"
     ),
     "shapes": (
         "broadcast conv_dim is_float join_dim layout_axes normalize_axes normalize_axis pool_dim "

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from typing import TypeAlias, TypeVar
 
 from serde.errors import Unsupported
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 
 __all__ = [
-    "Nested", "holds_values", "leaf_names", "leaf_types", "leaves", "output_names", "value_types",
+    "Nested", "field_dtypes", "holds_values", "known_dtype", "known_shape", "leaf_names",
+    "leaf_types", "leaves", "output_names", "value_types",
 ]  # fmt: skip
 
 
@@ -62,6 +65,22 @@ def leaf_types(type_: Type | None) -> list[TensorType]:
             raise Unsupported(f"expected tensors, found a value of type {item!r}")
         found.append(item)
     return found
+
+
+def known_shape(node: Expr) -> tuple[Dim, ...]:
+    """Return the shape of a tensor; () of what is none, or has no type."""
+    return node.type.shape if isinstance(node.type, TensorType) else ()
+
+
+def known_dtype(node: Expr) -> str:
+    """Return the dtype of a tensor; "" of what is none, or has no type."""
+    return node.type.dtype if isinstance(node.type, TensorType) else ""
+
+
+def field_dtypes(type_: Type | None) -> set[str]:
+    """Return the dtypes of a tensor, or of the tensors that a tuple itself has."""
+    fields = type_.fields if isinstance(type_, TupleType) else (type_,)
+    return {each.dtype for each in fields if isinstance(each, TensorType)}
 
 
 def holds_values(type_: Type | None) -> bool:

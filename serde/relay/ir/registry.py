@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any as AnyValue, Final, TypeVar
+from typing import Any as AnyValue, Final, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -51,9 +51,9 @@ from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 __all__ = [
     "REQUIRED", "Arguments", "Array", "Attribute", "OpDef", "Operand", "Sample", "SequenceSpec",
     "Signature", "TensorSpec", "all_ops", "builder", "builder_paths", "call", "called_name",
-    "category_of", "find", "find_builder", "get", "has_trait", "infer_call", "op_names",
-    "op_signature", "operand_type", "pattern_of", "relay_op", "sample", "sequence", "set_type",
-    "tensor", "trait_of",
+    "category_of", "find", "find_builder", "get", "has_trait", "infer_call", "is_call",
+    "op_names", "op_signature", "operand_type", "pattern_of", "relay_op", "sample", "sequence",
+    "set_type", "tensor", "trait_of",
 ]  # fmt: skip
 
 Kernel = TypeVar("Kernel", bound=Callable[..., AnyValue])
@@ -337,6 +337,11 @@ def op_names() -> list[str]:
 def called_name(node: Expr) -> str:
     """Return the name of the operator that a node calls; "" where it calls none."""
     return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
+
+
+def is_call(node: Expr, *names: str) -> TypeGuard[Call]:
+    """Whether a node calls one of the operators of these names."""
+    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
 
 
 def has_trait(node: Expr, *kinds: type[Trait]) -> bool:

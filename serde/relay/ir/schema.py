@@ -246,7 +246,7 @@ def attribute_converter(hint: AnyValue) -> Convert | None:
     if typing.get_origin(hint) is np.dtype:
         return _to_dtype
     if typing.get_origin(hint) is typing.Literal:
-        return _to_member(typing.get_args(hint))
+        return partial(_to_member, members=typing.get_args(hint))
     if typing.get_origin(hint) is tuple:
         return _tuple_converter(typing.get_args(hint))
     if _is_union(hint):
@@ -257,21 +257,21 @@ def attribute_converter(hint: AnyValue) -> Convert | None:
 def _tuple_converter(items: tuple[AnyValue, ...]) -> Convert | None:
     if len(items) == 2 and items[1] is Ellipsis:
         each = attribute_converter(items[0])
-        return None if each is None else _to_tuple_of(each)
+        return None if each is None else partial(_to_tuple_of, each=each)
     parts = [attribute_converter(item) for item in items]
     if any(part is None for part in parts):
         return None
-    return _to_fixed_tuple([part for part in parts if part is not None])
+    return partial(_to_fixed_tuple, parts=[part for part in parts if part is not None])
 
 
 def _union_converter(items: tuple[AnyValue, ...]) -> Convert | None:
     if SymDim in items:
         rest = [item for item in items if item is type(None)]
-        return _to_first([_to_none] * len(rest) + [_to_dim])
+        return partial(_to_first, parts=[_to_none] * len(rest) + [_to_dim])
     parts = [attribute_converter(item) for item in items]
     if any(part is None for part in parts):
         return None
-    return _to_first([part for part in parts if part is not None])
+    return partial(_to_first, parts=[part for part in parts if part is not None])
 
 
 def _to_int(value: AnyValue) -> int:
@@ -324,47 +324,35 @@ def _to_function(value: AnyValue) -> Function:
     return value if isinstance(value, Function) else _refuse()
 
 
-def _to_member(members: tuple[AnyValue, ...]) -> Convert:
-    def convert(value: AnyValue) -> AnyValue:
-        # Python takes True for 1, and 1.0, which no list has a place at.
-        kinds = {type(member) for member in members if member == value}
-        strict = isinstance(value, (bool, float, complex))
-        return value if kinds and (not strict or type(value) in kinds) else _refuse()
-
-    return convert
+def _to_member(value: AnyValue, *, members: tuple[AnyValue, ...]) -> AnyValue:
+    # Python takes True for 1, and 1.0, which no list has a place at.
+    kinds = {type(member) for member in members if member == value}
+    strict = isinstance(value, (bool, float, complex))
+    return value if kinds and (not strict or type(value) in kinds) else _refuse()
 
 
-def _to_tuple_of(each: Convert) -> Convert:
-    def convert(value: AnyValue) -> tuple[AnyValue, ...]:
-        if value is None or isinstance(value, (str, bytes)):
-            raise TypeError
-        if isinstance(value, (tuple, Iterable)):  # Tuples, most of all, need no protocol.
-            return tuple(map(each, value))
-        return (each(value),)
-
-    return convert
-
-
-def _to_fixed_tuple(parts: Sequence[Convert]) -> Convert:
-    def convert(value: AnyValue) -> tuple[AnyValue, ...]:
-        items = list(value)
-        if len(items) != len(parts):
-            raise ValueError
-        return tuple(part(item) for part, item in zip(parts, items, strict=True))
-
-    return convert
-
-
-def _to_first(parts: Sequence[Convert]) -> Convert:
-    def convert(value: AnyValue) -> AnyValue:
-        for part in parts:
-            try:
-                return part(value)
-            except (TypeError, ValueError, RelayError):
-                continue
+def _to_tuple_of(value: AnyValue, *, each: Convert) -> tuple[AnyValue, ...]:
+    if value is None or isinstance(value, (str, bytes)):
         raise TypeError
+    if isinstance(value, (tuple, Iterable)):  # Tuples, most of all, need no protocol.
+        return tuple(map(each, value))
+    return (each(value),)
 
-    return convert
+
+def _to_fixed_tuple(value: AnyValue, *, parts: Sequence[Convert]) -> tuple[AnyValue, ...]:
+    items = list(value)
+    if len(items) != len(parts):
+        raise ValueError
+    return tuple(part(item) for part, item in zip(parts, items, strict=True))
+
+
+def _to_first(value: AnyValue, *, parts: Sequence[Convert]) -> AnyValue:
+    for part in parts:
+        try:
+            return part(value)
+        except (TypeError, ValueError, RelayError):
+            continue
+    raise TypeError
 
 
 @dataclass(frozen=True, slots=True)

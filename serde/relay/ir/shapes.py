@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any as AnyValue
 
 import numpy as np
 
@@ -12,9 +13,9 @@ from serde.relay.ir.dims import Any, Dim, SymDim, same_length
 from serde.relay.ir.types import TensorType
 
 __all__ = [
-    "at", "broadcast", "broadcast_dim", "concat_dim", "conv_dim", "find_inserted", "is_float",
-    "join_dim", "layout_axes", "normalize_axes", "normalize_axis", "pool_dim", "reduced_axes",
-    "require_float", "require_same_dtype", "require_window", "split_padding",
+    "at", "broadcast", "broadcast_dim", "concat_dim", "conv_dim", "find_inserted", "float_type",
+    "is_float", "join_dim", "layout_axes", "normalize_axes", "normalize_axis", "pool_dim",
+    "reduced_axes", "require_float", "require_same_dtype", "require_window", "split_padding",
     "transposed_conv_dim",
 ]  # fmt: skip
 
@@ -64,6 +65,16 @@ def require_float(*types: TensorType) -> None:
     for type_ in types:
         if not is_float(type_.dtype):
             raise TypeInferenceError(f"expected a floating-point tensor, found {type_.dtype}")
+
+
+def float_type(data: TensorType, **_: AnyValue) -> TensorType:
+    """Return the type of a floating-point tensor, which that of the result is.
+
+    Raises:
+        TypeInferenceError: It is of another type.
+    """
+    require_float(data)
+    return data
 
 
 def require_same_dtype(*types: TensorType) -> str:

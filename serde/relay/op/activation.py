@@ -13,7 +13,13 @@ from serde.relay.ir import Array, Sample, Traits, builder, call, ranges, relay_o
 from serde.relay.ir.expr import Expr, const, tensor_type
 from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Kernel
-from serde.relay.ir.shapes import join_dim, normalize_axis, require_float, require_same_dtype
+from serde.relay.ir.shapes import (
+    float_type,
+    join_dim,
+    normalize_axis,
+    require_float,
+    require_same_dtype,
+)
 from serde.relay.ir.traits import (
     Cases,
     Discontinuous,
@@ -161,11 +167,6 @@ def log_softmax(data: Array, *, axis: int = -1) -> Array:
     return result.astype(data.dtype, copy=False)
 
 
-def _float_type(data: TensorType, **_: AnyValue) -> TensorType:
-    require_float(data)
-    return data
-
-
 def _samples(**attrs: AnyValue) -> Sequence[Sample]:
     default = sample(tensor((2, 3, 4), low=-6.0, high=6.0))
     narrow = sample(tensor((2, 3), "float64"), **attrs)
@@ -176,7 +177,7 @@ def _activation(
     name: str,
     decompose: Callable[..., Expr],
     *,
-    infer: Callable[..., TensorType] = _float_type,
+    infer: Callable[..., TensorType] = float_type,
     traits: Traits = (),
     **attrs: float | str,
 ) -> Callable[[Kernel], Kernel]:

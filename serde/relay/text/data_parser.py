@@ -22,7 +22,7 @@ from serde.relay.ir.adt import (
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.value_parser import ValueParser
 
-__all__ = ["REFERENCE_WORDS", "DataParser", "Step", "run_steps"]
+__all__ = ["REFERENCE_WORDS", "DataParser", "Step"]
 
 Step = Generator[AnyValue, AnyValue, AnyValue]
 
@@ -99,7 +99,7 @@ class DataParser(ValueParser):
             raise self._fail(f"two constructors are called {token.text}", token)
         inputs: list[Type] = []
         if self._accept("("):
-            inputs = self._list_types(0)
+            inputs = self._items(")", self.type, 0)
         constructor = Constructor(token.text, inputs, header)
         self._constructors[token.text] = constructor
         return constructor
@@ -181,36 +181,13 @@ class DataParser(ValueParser):
             return PatternVar(self._definition())
         if token.kind != "ident":
             self._expect("(")
-            return PatternTuple(self._patterns(depth))
+            return PatternTuple(self._items(")", self._pattern, depth))
         self._lexer.take()
         constructor = self._constructors.get(token.text)
         if constructor is None:
             raise self._fail(f"no constructor is called {token.text[:60]}", token)
-        patterns = self._patterns(depth) if self._accept("(") else []
+        patterns = self._items(")", self._pattern, depth) if self._accept("(") else []
         if len(patterns) != len(constructor.inputs):
             expected = f"expected {len(constructor.inputs)} patterns, found {len(patterns)}"
             raise self._fail(f"{token.text}: {expected}", token)
         return PatternConstructor(constructor, patterns)
-
-    def _patterns(self, depth: int) -> list[Pattern]:
-        patterns: list[Pattern] = []
-        while not self._accept(")"):
-            patterns.append(self._pattern(depth + 1))
-            if not self._next_is(")"):
-                self._expect(",")
-        return patterns
-
-
-def run_steps(step: Step) -> AnyValue:
-    """Run a generator and those it hands over, without recursion."""
-    stack = [step]
-    answer: AnyValue = None
-    while True:
-        try:
-            stack.append(stack[-1].send(answer))
-            answer = None
-        except StopIteration as done:
-            stack.pop()
-            answer = done.value
-            if not stack:
-                return answer

@@ -21,11 +21,12 @@ from serde.relay.ir.span import Span
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import children, free_vars
 from serde.relay.text.composite import raise_composites
-from serde.relay.text.data_parser import REFERENCE_WORDS, Step, run_steps
+from serde.relay.text.data_parser import REFERENCE_WORDS, Step
 from serde.relay.text.enclosed_parser import EnclosedParser
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.metadata import AttributeObject
 from serde.relay.text.names import MODULE_KEY, NAMES_KEY, TYPES_KEY, decode_pairs
+from serde.relay.text.steps import run_steps
 from serde.relay.text.value_parser import NUMERIC, WORDS
 
 __all__ = [

@@ -42,6 +42,7 @@ from serde.relay.text.names import (
     encode_pairs,
     is_attribute_key,
 )
+from serde.relay.text.steps import run_steps
 from serde.relay.text.type_text import (
     dim_text,
     has_sequence,
@@ -235,16 +236,16 @@ class _Printer(DataPrinter):
         printed = self._global(variable.name_hint)
         if printed != variable.name_hint:
             self._names.originals[f"@{printed}"] = variable.name_hint
-        text = _run(self._function(function, f"def @{printed}", outer=True))
+        text = run_steps(self._function(function, f"def @{printed}", outer=True))
         return f"{self._with_bodies(text)}\n"
 
     def expression(self, expr: Expr) -> str:
         """Return an expression, free variables announced before it."""
         self._counts = use_counts(expr)
         if isinstance(expr, Function):
-            text = _run(self._function(expr, "fn ", outer=True))
+            text = run_steps(self._function(expr, "fn ", outer=True))
             return self._with_bodies("\n".join([*self._scopes[0], text]))
-        return self._with_bodies(_run(self._scope(expr)))
+        return self._with_bodies(run_steps(self._scope(expr)))
 
     def _comment(self, node: Expr) -> str:
         if self._annotate is not None:
@@ -492,18 +493,3 @@ class _Printer(DataPrinter):
 def _pieces(text: str) -> list[tuple[bool, str]]:
     """Return plain parts of a text and numbers of bodies in turns, the first one last."""
     return [(index % 2 == 1, part) for index, part in enumerate(text.split(_BODY))][::-1]
-
-
-def _run(step: Step) -> str:
-    """Run a generator and those it asks for, without recursion."""
-    stack = [step]
-    answer: AnyValue = None
-    while True:
-        try:
-            stack.append(stack[-1].send(answer))
-            answer = None
-        except StopIteration as done:
-            stack.pop()
-            answer = done.value
-            if not stack:
-                return str(answer)

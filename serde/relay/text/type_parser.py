@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar as AnyTypeVar
 
 from serde.core.limits import MAX_NESTING, MAX_RANK
 from serde.errors import ParseError
@@ -33,6 +34,8 @@ _SHORT: Final = {"uint1": "bool", "int": "int32", "uint": "uint32", "float": "fl
 _DTYPES: Final = ("int", "uint", "float", "bool")
 _MAX_DIM_CHARS: Final = 10_000
 _MAX_DIM_TERMS: Final = 100
+
+ItemT = AnyTypeVar("ItemT")
 
 
 class TypeParser:
@@ -88,7 +91,7 @@ class TypeParser:
             raise self._fail("types are nested too deeply")
         token = self._lexer.peek()
         if self._accept("("):
-            return TupleType(self._list_types(depth))
+            return TupleType(self._items(")", self.type, depth))
         if token.kind != "ident":
             raise self._expectation_error("a type")
         self._lexer.take()
@@ -119,7 +122,7 @@ class TypeParser:
                 if not self._next_is("]"):
                     self._expect(",")
         self._expect("(")
-        arguments = self._list_types(depth)
+        arguments = self._items(")", self.type, depth)
         self._expect("->")
         result = self.type(depth + 1)
         self._type_vars.pop()
@@ -147,13 +150,14 @@ class TypeParser:
             self._type_names[token.text] = GlobalTypeVar(token.text)
         return self._type_names[token.text]
 
-    def _list_types(self, depth: int) -> list[Type]:
-        types: list[Type] = []
-        while not self._accept(")"):
-            types.append(self.type(depth + 1))
-            if not self._next_is(")"):
+    def _items(self, end: str, read: Callable[[int], ItemT], depth: int) -> list[ItemT]:
+        """Read what stands up to `end`, with commas between."""
+        items: list[ItemT] = []
+        while not self._accept(end):
+            items.append(read(depth + 1))
+            if not self._next_is(end):
                 self._expect(",")
-        return types
+        return items
 
     def _tensor(self) -> TensorType:
         self._expect("[")

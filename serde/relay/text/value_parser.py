@@ -103,9 +103,9 @@ class ValueParser(TypeParser):
         if depth > MAX_NESTING // 2:
             raise self._fail("an attribute is nested too deeply")
         if self._accept("["):
-            return tuple(self._values("]", depth))
+            return tuple(self._items("]", self._value, depth))
         if self._accept("("):
-            items = self._values(")", depth)
+            items = self._items(")", self._value, depth)
             return items[0] if len(items) == 1 else tuple(items)
         if token.kind == "string":
             after = self._lexer.peek(1).text
@@ -121,14 +121,6 @@ class ValueParser(TypeParser):
         if token.kind == "ident" and is_symbol(token.text):
             return self.dim()
         raise self._expectation_error("an attribute's value")
-
-    def _values(self, end: str, depth: int) -> list[AnyValue]:
-        items: list[AnyValue] = []
-        while not self._accept(end):
-            items.append(self._value(depth + 1))
-            if not self._next_is(end):
-                self._expect(",")
-        return items
 
     def _text(self) -> str:
         return self._unescape(self._lexer.take())

@@ -8,7 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from serde.core.records import dataclass
-from serde.relay.ir import OpDef, Reshape, TensorType, call, has_trait, infer_function, is_absent
+from serde.relay.ir import (
+    OpDef,
+    Reshape,
+    TensorType,
+    call,
+    has_trait,
+    infer_function,
+    is_absent,
+    is_call,
+)
 from serde.relay.ir.bodies import substitute
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, const
 from serde.relay.ir.visit import rewrite_function
@@ -45,13 +54,9 @@ class _Count:
     iterations: int
 
 
-def _is(node: Expr, *names: str) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
-
-
 def _rewrite_loop(node: Expr) -> Expr | None:
     """Return what stands for a loop whose iterations are counted by a state; None for others."""
-    if not isinstance(node, Call) or not _is(node, "serde.loop"):
+    if not is_call(node, "serde.loop"):
         return None
     limit, going, state, captures = node.args
     body = node.attrs["body"]
@@ -110,7 +115,7 @@ def _holds(like: Constant, value: int) -> bool:
 
 def _strip_reshapes(x: Expr) -> Expr:
     """Return what an expression of one element holds, whatever its axes and width."""
-    while isinstance(x, Call) and (_is(x, "cast") or has_trait(x, Reshape)):
+    while isinstance(x, Call) and (is_call(x, "cast") or has_trait(x, Reshape)):
         if not _single(x) or not _keeps(x, x.args[0]):
             break
         x = x.args[0]
@@ -140,7 +145,7 @@ def _integer(x: Expr) -> int | None:
 def _step(following: Expr, param: Var) -> int | None:
     """Return by how much a state grows; None where it does something else."""
     total = _strip_reshapes(following)
-    if not isinstance(total, Call) or not _is(total, "add") or not _single(total):
+    if not is_call(total, "add") or not _single(total):
         return None
     left, right = (_strip_reshapes(each) for each in total.args)
     if right is param:

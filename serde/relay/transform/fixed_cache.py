@@ -9,6 +9,7 @@ from serde.errors import OptionError, TypeInferenceError
 from serde.relay.ir import IRModule, RelayModel, as_dtype, call, called_name, const, has_trait
 from serde.relay.ir.dims import Dim, SymDim, substitute
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, Tuple, Var, tensor_type
+from serde.relay.ir.leaves import known_shape
 from serde.relay.ir.registry import set_type
 from serde.relay.ir.traits import Reduction
 from serde.relay.ir.types import TensorType, substitute_type
@@ -56,7 +57,7 @@ def fix_cache(model: RelayModel, length: int | None, batch: int | None = None) -
 
 def with_batch(model: RelayModel, batch: int) -> RelayModel:
     """Return a model that keeps something, for a number of texts if it takes any."""
-    inputs = {each.name_hint: _shape(each) for each in model.inputs()}
+    inputs = {each.name_hint: known_shape(each) for each in model.inputs()}
     values = {str(inputs[name][0]): batch for name in model.meta.states.values()}
     shapes = {name: [substitute(dim, values) for dim in x] for name, x in inputs.items()}
     return model.evolve(mod=with_input_types(model.mod, {*model.params}, shapes, {}))
@@ -79,7 +80,7 @@ class _Fixing:
         self._axes: dict[Expr, int] = {}
         growth: set[tuple[Dim, Dim]] = set()
         for output, name in model.meta.states.items():
-            ends = zip(_shape(names[name]), _shape(results[output]), strict=True)
+            ends = zip(known_shape(names[name]), known_shape(results[output]), strict=True)
             for axis, (old, new) in enumerate(ends):
                 if old != new:
                     self._axes[names[name]] = axis
@@ -94,13 +95,13 @@ class _Fixing:
         self._position = Var(taken.reserve(_POSITION), TensorType((self._new,), "int64"))
         self._first = call("take", self._position, const(0, "int64"), axis=0, mode="fast")
         self._inputs = {each: self._fixed(each, length) for each in names.values()}
-        single = all(_shape(each)[0] == 1 for each in self._axes)
+        single = all(known_shape(each)[0] == 1 for each in self._axes)
         self._derived = (_MASK, _NUMBERS) if single else ()
         self._lengths = {
             dim: (new, axis)
             for old, new in self._inputs.items()
             if old not in self._axes and old.name_hint not in self._derived
-            for axis, dim in enumerate(_shape(new))
+            for axis, dim in enumerate(known_shape(new))
         }
 
     def _fixed(self, param: Var, length: int) -> Var:
@@ -152,7 +153,7 @@ class _Fixing:
         name, value = called_name(old), self._known.get(old)
         ends = [self._known.get(each) for each in old.args]
         told = any(each is not None and self._grows(each.offset) for each in ends)
-        if value == Positions({-1: 1}, self._past) and _shape(old) == (self._new,):
+        if value == Positions({-1: 1}, self._past) and known_shape(old) == (self._new,):
             return as_dtype(self._position, tensor_type(old).dtype)
         if name == "arange" and value is not None and told:
             first, last = (each.offset for each in ends[:2] if each is not None)
@@ -161,7 +162,7 @@ class _Fixing:
             return self._cut(old, new, ends[1])
         if value is not None and not value.factors and self._grows(value.offset):
             number = as_dtype(self._number(value.offset), tensor_type(old).dtype)
-            shape = tuple(substitute(dim, self._values) for dim in _shape(old))
+            shape = tuple(substitute(dim, self._values) for dim in known_shape(old))
             return call("broadcast_to", number, shape=shape) if shape else number
         return self._written(old, new) or self._as_long(old, new)
 
@@ -174,8 +175,10 @@ class _Fixing:
             found = set_type(Call(new.op, new.args, Attrs(attrs), span=new.span))
         except TypeInferenceError as error:
             raise _refusal(old, str(error)) from None
-        parts = [dim for dim in _shape(old) if self._grows(dim) and dim != self._total]
-        if parts or (_shape(old) and found.type != substitute_type(old.checked_type, self._values)):
+        parts = [dim for dim in known_shape(old) if self._grows(dim) and dim != self._total]
+        if parts or (
+            known_shape(old) and found.type != substitute_type(old.checked_type, self._values)
+        ):
             raise _refusal(old, f"of {old.type!r} would be {found.type!r}")
         return found
 
@@ -239,13 +242,13 @@ class _Fixing:
                 hiding.add(node)
             if not isinstance(node, Call):
                 continue
-            name, first = called_name(node), _shape(node.args[0]) if node.args else ()
+            name, first = called_name(node), known_shape(node.args[0]) if node.args else ()
             if name == "serde.attention":
-                mixes, mask = _shape(node.args[1])[2] == self._total, node.args[3]
+                mixes, mask = known_shape(node.args[1])[2] == self._total, node.args[3]
             elif name == "nn.softmax":
                 mixes, mask = first[node.attrs["axis"]] == self._total, node.args[0]
             else:
-                gone = self._total in first and self._total not in _shape(node)
+                gone = self._total in first and self._total not in known_shape(node)
                 mixes, mask = gone and has_trait(node, Reduction), node
             if mixes and mask not in hiding:
                 raise _refusal(node, "may see keys that are not yet there")
@@ -269,7 +272,3 @@ class _Fixing:
 def _refusal(node: Call, reason: str) -> OptionError:
     name = "" if node.span is None else f" {node.span.source_name}"
     return OptionError(f"cache_length: {called_name(node)}{name} {reason}")
-
-
-def _shape(node: Expr) -> tuple[Dim, ...]:
-    return node.type.shape if isinstance(node.type, TensorType) else ()

@@ -243,7 +243,8 @@ def _call_value(node: Call, definition: OpDef, values: Values) -> DimArray | Non
     if len(known) != len(operands) or not known:
         return None
     if name == "cast":
-        if _keeps_values(node):
+        # As a truth value, what is not zero becomes 1.
+        if isinstance(node.type, TensorType) and node.type.dtype != "bool":
             return known[0]
         return _compare(known[0], _dims([0]).reshape(()), "not_equal")
     if name in _ORDERS:
@@ -274,11 +275,6 @@ def _combine_truths(operands: Sequence[DimArray], name: str) -> DimArray | None:
     if len(known) < len(truths):
         return None
     return _array(np.frompyfunc(_LOGIC[name], len(known), 1)(*known))
-
-
-def _keeps_values(node: Call) -> bool:
-    """Whether a cast is between integers; as a truth value, what is not zero becomes 1."""
-    return isinstance(node.type, TensorType) and node.type.dtype != "bool"
 
 
 def _reduces_all(node: Call, rank: int) -> bool:

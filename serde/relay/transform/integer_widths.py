@@ -41,6 +41,7 @@ from serde.relay.ir import (
     trait_of,
     value_types,
 )
+from serde.relay.ir.leaves import field_dtypes
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.weight_folding import fold_weights
 
@@ -102,7 +103,7 @@ def narrow_integers(model: RelayModel, report: Report) -> RelayModel:
         report: Gets a note of the inputs and outputs that are int32 now.
     """
     main = model.main
-    if not any(_WIDE in _dtypes(node.type) for node in post_order(main)):
+    if not any(_WIDE in field_dtypes(node.type) for node in post_order(main)):
         return model
     narrowing = _Narrowing(model)
     body = narrowing.run(main.body)
@@ -135,7 +136,7 @@ class _Narrowing:
         self._sizes: dict[Expr, float] = {}
         indices = _indices(model.main.body)
         for param in model.main.params:
-            if _dtypes(param.type) != {_WIDE} or not isinstance(param.type, TensorType):
+            if field_dtypes(param.type) != {_WIDE} or not isinstance(param.type, TensorType):
                 continue
             weight = model.params.get(param.name_hint)
             if weight is None:
@@ -160,7 +161,7 @@ class _Narrowing:
         arithmetic = trait_of(node, Arithmetic)
         if arithmetic is not None:
             return self._sizes[node.args[0]] if arithmetic.bounded else found
-        counts = not any(_WIDE in _dtypes(each.type) for each in node.args)
+        counts = not any(_WIDE in field_dtypes(each.type) for each in node.args)
         is_cast = has_trait(node, Values) or has_trait(node, Linear)
         return _LONGEST if counts and not is_cast else found
 
@@ -186,17 +187,12 @@ class _Narrowing:
             return rebuild(node, _widened(children(node), parts))
         if fits and called_name(node) == "cast" and parts[0].type == _narrow_type(node.type):
             return parts[0]
-        if fits or _WIDE not in _dtypes(node.type):
+        if fits or _WIDE not in field_dtypes(node.type):
             narrow = _narrow_call(node, parts)
             if narrow is not None:
                 return narrow
         wide = rebuild(node, _widened(children(node), parts))
         return call("cast", wide, dtype=_NARROW) if fits else wide
-
-
-def _dtypes(type_: Type | None) -> set[str]:
-    fields = type_.fields if isinstance(type_, TupleType) else (type_,)
-    return {each.dtype for each in fields if isinstance(each, TensorType)}
 
 
 def _is_wide(node: Expr) -> bool:
@@ -280,9 +276,9 @@ def _always(root: Expr) -> Iterator[Expr]:
 def _narrow_call(node: Call, parts: Sequence[Expr]) -> Expr | None:
     """Return a call of 32 bits, with attributes that ask for these; None where there is none."""
     assert isinstance(node.op, OpDef)
-    if any(_WIDE in _dtypes(each.type) for each in parts):
+    if any(_WIDE in field_dtypes(each.type) for each in parts):
         return None
-    makes = _WIDE in _dtypes(node.type)
+    makes = _WIDE in field_dtypes(node.type)
     attrs: dict[str, AnyValue] = {
         name: np.dtype(_NARROW)
         if makes and isinstance(value, np.dtype) and value == _WIDE

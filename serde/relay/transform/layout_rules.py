@@ -117,16 +117,12 @@ def convert_anchor(
             attrs["kernel_layout"] = after
             weight = node.args[layout.operands]
             args[layout.operands] = converter.at(weight, layout_axes(before, after))
-    result = new if "out_layout" in node.attrs else _as_before(old_out, old, new)
+    result = new if "out_layout" in node.attrs else (new if old_out == old else old_out)
     return _unless_same(converter, node, args, attrs, layout_axes(old_out, result))
 
 
 def _permute_layout(order: Order | None, layout: str) -> str:
     return layout if order is None else "".join(layout[axis] for axis in order)
-
-
-def _as_before(old_out: str, old: str, new: str) -> str:
-    return new if old_out == old else old_out
 
 
 def _usual_kernel(node: Call, data_layout: str) -> str:

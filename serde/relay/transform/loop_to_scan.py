@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from serde.relay.ir import Any, Dim, OpDef, TensorType, TupleType, call, free_vars, post_order
+from serde.relay.ir import Any, Dim, TensorType, TupleType, call, free_vars, is_call, post_order
 from serde.relay.ir.bodies import substitute
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Let, Tuple, Var
 from serde.relay.transform.fold_shape import shape_value
@@ -91,7 +91,7 @@ def _slices(body: Function, states: int, length: Dim) -> Mapping[Expr, _Slice]:
     captures = set(body.params[1 + states :])
     found: dict[Expr, _Slice] = {}
     for node in post_order(body.body):
-        if not isinstance(node, Call) or not _is_op(node, "take"):
+        if not is_call(node, "take"):
             continue
         source, place = node.args
         axis = node.attrs["axis"]
@@ -108,11 +108,7 @@ def _slices(body: Function, states: int, length: Dim) -> Mapping[Expr, _Slice]:
 
 def _counts_down(place: Expr, number: Var, length: Dim) -> bool:
     """Whether `place` is the last one less the number of the iteration."""
-    if not isinstance(place, Call) or not _is_op(place, "subtract") or place.args[1] is not number:
+    if not is_call(place, "subtract") or place.args[1] is not number:
         return False
     last = shape_value(place.args[0])
     return last is not None and last[0] == length - 1
-
-
-def _is_op(node: Call, name: str) -> bool:
-    return isinstance(node.op, OpDef) and node.op.name == name

@@ -11,6 +11,7 @@ from serde.core.weights import Array
 from serde.errors import TypeInferenceError
 from serde.relay.ir import OpDef, TensorType, call, called_name, rewrite_function, use_counts
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, const, is_absent
+from serde.relay.ir.leaves import known_dtype
 from serde.relay.transform.base import FunctionPass
 
 __all__ = ["QuantizedAsFloat"]
@@ -86,7 +87,7 @@ def _block(old: Expr, node: Call, uses: Mapping[Expr, int]) -> Expr | None:
     if name != "qnn.requantize":
         return None
     data, scale, zero, out_scale, out_zero = node.args
-    if _dtype(data) == "int32":
+    if known_dtype(data) == "int32":
         real = _accumulate(old, node, uses)
     else:
         real = _dequantize(data, scale, zero, node.attrs["axis"])
@@ -124,10 +125,6 @@ def _concatenate(node: Call) -> Expr | None:
     return _quantize(real, out_scale, out_zero, -1, node)
 
 
-def _dtype(node: Expr) -> str:
-    return node.type.dtype if isinstance(node.type, TensorType) else ""
-
-
 def _rank(node: Expr) -> int:
     return node.type.rank if isinstance(node.type, TensorType) else 0
 
@@ -145,7 +142,7 @@ def _parameters(scale: Expr, zero: Expr, dtype: str) -> tuple[Array, Array] | No
 
 
 def _dequantize(data: Expr, scale: Expr, zero: Expr, axis: int) -> Expr | None:
-    dtype = _dtype(data)
+    dtype = known_dtype(data)
     if dtype not in _TARGETS:
         return None
     found = _parameters(scale, zero, dtype)
@@ -157,9 +154,9 @@ def _dequantize(data: Expr, scale: Expr, zero: Expr, axis: int) -> Expr | None:
 
 
 def _quantize(real: Expr, scale: Expr, zero: Expr, axis: int, node: Call) -> Expr | None:
-    dtype = _dtype(node)
+    dtype = known_dtype(node)
     found = _parameters(scale, zero, dtype) if dtype in _TARGETS else None
-    if found is None or _dtype(real) != "float32":
+    if found is None or known_dtype(real) != "float32":
         return None
     place = axis % max(1, _rank(real))
     parameters = (Constant(each) for each in found)

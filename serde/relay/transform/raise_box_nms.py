@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from serde.core import Array, Weight, dataclass, replace
-from serde.relay.ir import Dim, OpDef, TensorType, call, post_order
+from serde.relay.ir import Dim, OpDef, TensorType, call, is_call, post_order
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var, const
+from serde.relay.ir.leaves import known_shape
 from serde.relay.transform.compose import Match, Pattern, same_calls
 
 __all__ = ["box_nms_patterns"]
@@ -151,7 +152,7 @@ def _gather_rows(form: _Form, rows: Expr, best: Expr) -> Expr:
     places = call("expand_dims", TupleGetItem(best, 1), axis=2)
     if not form.spread:
         return call("serde.gather_nd", rows, places, batch_dims=1)
-    batch, _, width = _shape(rows)
+    batch, _, width = known_shape(rows)
     shape = (batch, form.taken, width)
     return call("gather", rows, call("broadcast_to", places, shape=shape), axis=1)
 
@@ -175,7 +176,7 @@ def _raise_from_sorted(
     if any(each is None or each.size != 1 for each in limits) or not _rows(data):
         return None
     count, bound, lowest = (each.reshape(()) for each in limits if each is not None)
-    batch, number, _ = _shape(data)
+    batch, number, _ = known_shape(data)
     form = _read_form(form, match, template, number)
     if not _all_least(nothing, (batch, form.taken)) or count < form.taken:
         return None
@@ -236,10 +237,6 @@ _ROLES: Mapping[str, Mapping[float, str]] = {
 """Numbers of a template by dtype: those that a form has by default."""
 
 
-def _shape(data: Expr) -> tuple[Dim, ...]:
-    return data.type.shape if isinstance(data.type, TensorType) else ()
-
-
 def _rows(data: Expr) -> bool:
     type_ = data.type
     return isinstance(type_, TensorType) and type_.rank == 3 and type_.dtype == "float32"
@@ -249,7 +246,7 @@ def _all_least(nothing: Expr, shape: Sequence[Dim]) -> bool:
     """Whether a tensor of a shape holds minus infinity alone."""
     if not isinstance(nothing.type, TensorType) or nothing.type.shape != tuple(shape):
         return False
-    if isinstance(nothing, Call) and isinstance(nothing.op, OpDef) and nothing.op.name == "full":
+    if is_call(nothing, "full"):
         nothing = nothing.args[0]
     return isinstance(nothing, Constant) and bool(np.isneginf(nothing.data).all())
 
@@ -300,7 +297,7 @@ def _padded_rows(
     count = _columns(call("shape_of", found, dtype="int64"), 0, 1, 0)
     end = call("squeeze", count, axis=(0,))
     ranks = call("arange", const(0, "int64"), end, const(1, "int64"), dtype="int64")
-    base = call("broadcast_to", count, shape=_shape(data)[:2])
+    base = call("broadcast_to", count, shape=known_shape(data)[:2])
     order = _scatter(base, place, ranks)
     first = call("topk", order, k=form.number, is_ascend=True, ret_type="both", dtype="int64")
     return call("serde.take", rows, TupleGetItem(first, 0))
@@ -318,7 +315,7 @@ def _raise_from_padded(
     if any(each is None or each.size != 1 for each in limits) or not _rows(data):
         return None
     most, bound, lowest, filler = (each.reshape(()) for each in limits if each is not None)
-    _, number, width = _shape(data)
+    _, number, width = known_shape(data)
     if not isinstance(number, int) or not isinstance(width, int) or filler != -1:
         return None
     start, score = _starts(match)
@@ -348,9 +345,7 @@ def _starts(match: Match) -> tuple[int, int]:
     """Return where a match has its boxes and scores."""
     found: dict[int, int] = {}
     for key, node in match.nodes.items():
-        if not isinstance(key, Call) or not isinstance(node, Call):
-            continue
-        if isinstance(key.op, OpDef) and key.op.name == "strided_slice":
+        if is_call(key, "strided_slice") and isinstance(node, Call):
             width = key.attrs["end"][0] - key.attrs["begin"][0]
             if key.attrs["axes"] == (-1,) and key.attrs["strides"] == (1,):
                 found[width] = node.attrs["begin"][0]

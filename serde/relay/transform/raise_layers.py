@@ -11,7 +11,17 @@ import numpy as np
 
 from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
-from serde.relay.ir import Dim, Elementwise, OpDef, TensorType, call, get, has_trait, is_float
+from serde.relay.ir import (
+    Dim,
+    Elementwise,
+    OpDef,
+    TensorType,
+    call,
+    get,
+    has_trait,
+    is_call,
+    is_float,
+)
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var, const
 from serde.relay.ir.visit import children, has_kind, kinds, post_order, rebuild
 from serde.relay.transform.base import FunctionPass
@@ -254,7 +264,7 @@ def _is_number(node: Expr, value: float) -> bool:
 def _gelu(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
     if not _holds(match, template):
         return None
-    tanh = any(isinstance(each, Call) and _is_op(each, "tanh") for each in match.nodes)
+    tanh = any(is_call(each, "tanh") for each in match.nodes)
     kind = "tanh" if tanh else "none"
     found = call("serde.gelu", match.bound["x"], approximate=kind, span=match.root.span)
     return found, found
@@ -283,7 +293,7 @@ def _gate_forms() -> Iterator[Call]:
 
 def _hard_swish(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
     calls = (each for each in match.nodes.values() if isinstance(each, Call))
-    limits = [each.attrs for each in calls if _is_op(each, "clip")]
+    limits = [each.attrs for each in calls if is_call(each, "clip")]
     if not _holds(match, template) or any((x["a_min"], x["a_max"]) != (0, 6) for x in limits):
         return None
     found = call("serde.hard_swish", match.bound["x"], span=match.root.span)
@@ -298,9 +308,7 @@ def _layer_norm(match: Match, template: Call, weights: Collection[str]) -> _Foun
         return None
     epsilon = float(str(number.data.reshape(-1)[0]))
     means = [
-        node
-        for key, node in match.nodes.items()
-        if isinstance(key, Call) and _is_op(key, "mean") and isinstance(node, Call)
+        node for key, node in match.nodes.items() if is_call(key, "mean") and isinstance(node, Call)
     ]
     axes = _common_axes(means, type_)
     if axes is None or not isinstance(type_, TensorType):
@@ -342,7 +350,7 @@ def _rms_norm(match: Match, template: Call, weights: Collection[str]) -> _Found 
     if axes is None or not isinstance(x.type, TensorType) or axes != [x.type.rank - 1]:
         return None
     for _, narrowed in _matched(match, "cast"):
-        if not isinstance(x, Call) or not _is_op(x, "cast") or x.args[0].type != narrowed.type:
+        if not is_call(x, "cast") or x.args[0].type != narrowed.type:
             return None
         x = x.args[0]
     type_ = x.type
@@ -361,7 +369,7 @@ def _matched(match: Match, name: str) -> list[tuple[Call, Call]]:
     return [
         (key, node)
         for key, node in match.nodes.items()
-        if isinstance(key, Call) and _is_op(key, name) and isinstance(node, Call)
+        if is_call(key, name) and isinstance(node, Call)
     ]
 
 
@@ -409,7 +417,7 @@ def _cut_of_features(node: Call) -> tuple[int, int] | None:
 
 def _half_of_table(table: Expr) -> Expr | None:
     """Return (batch, length, pairs) of what has an axis for heads and all features twice."""
-    if not isinstance(table, Call) or not _is_op(table, "expand_dims"):
+    if not is_call(table, "expand_dims"):
         return None
     attrs = table.attrs
     if attrs["axis"] not in (1, -3) or attrs["num_newaxis"] != 1:
@@ -422,7 +430,7 @@ def _half_of_table(table: Expr) -> Expr | None:
             return None
         chain.append((node, wide[0]))
         node = wide[0]
-    fields = node.args[0] if isinstance(node, Call) and _is_op(node, "concatenate") else None
+    fields = node.args[0] if is_call(node, "concatenate") else None
     if not isinstance(node, Call) or not isinstance(fields, Tuple) or len(fields.fields) != 2:
         return None
     if fields.fields[0] is not fields.fields[1] or node.attrs["axis"] not in (-1, 2):
@@ -473,7 +481,7 @@ def _dense(match: Match, template: Call, weights: Collection[str]) -> _Found | N
         return None
     if not isinstance(x.type, TensorType) or not is_float(x.type.dtype) or x.type.rank < 2:
         return None
-    if _is_op(product, "nn.dense"):
+    if is_call(product, "nn.dense"):
         layer = product
     else:
         attrs = product.attrs
@@ -501,9 +509,7 @@ def _attention(match: Match, template: Call, weights: Collection[str]) -> _Found
     types = [each.type for each in (query, transposed, value)]
     if not all(isinstance(type_, TensorType) and type_.rank == 4 for type_ in types):
         return None
-    softmax = next(
-        n for k, n in match.nodes.items() if isinstance(k, Call) and _is_op(k, "nn.softmax")
-    )
+    softmax = next(n for k, n in match.nodes.items() if is_call(k, "nn.softmax"))
     if not isinstance(softmax, Call) or softmax.attrs["axis"] not in (-1, 3):
         return None
     width = types[0].shape[3] if isinstance(types[0], TensorType) else None
@@ -536,12 +542,12 @@ def _attention(match: Match, template: Call, weights: Collection[str]) -> _Found
 
 
 def _swaps_last(x: Expr) -> TypeGuard[Call]:
-    return isinstance(x, Call) and _is_op(x, "transpose") and x.attrs["axes"] == (0, 1, 3, 2)
+    return is_call(x, "transpose") and x.attrs["axes"] == (0, 1, 3, 2)
 
 
 def _adds_finite(mask: Expr) -> bool:
     """Whether all elements are one of two finite numbers."""
-    choices = mask.args[1:] if isinstance(mask, Call) and _is_op(mask, "where") else ()
+    choices = mask.args[1:] if is_call(mask, "where") else ()
     return bool(choices) and all(
         isinstance(each, Constant) and bool(np.isfinite(each.data).all()) for each in choices
     )
@@ -555,10 +561,6 @@ def _names_of(node: Call) -> set[str]:
     """Return the name of the operator of a call, and that of its node."""
     names = {node.op.name} if isinstance(node.op, OpDef) else set()
     return names | ({node.span.source_name} if node.span is not None else set())
-
-
-def _is_op(node: Call, name: str) -> bool:
-    return isinstance(node.op, OpDef) and node.op.name == name
 
 
 def _is_weight(x: Expr, weights: Collection[str]) -> bool:

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from serde.core.records import dataclass
 from serde.errors import RelayError
-from serde.relay.ir import Any, IRModule, OpDef, call, infer_function
+from serde.relay.ir import Any, IRModule, OpDef, call, infer_function, is_call
 from serde.relay.ir.bodies import all_nodes, map_bodies, substitute
 from serde.relay.ir.expr import (
     Call,
@@ -358,15 +358,11 @@ def _conjuncts(going: Expr) -> list[Expr]:
     while pending:
         node = pending.pop()
         scalar = all(arg.type == TensorType((), "bool") for arg in children(node))
-        if scalar and isinstance(node, Call) and _is_op(node, "logical_and"):
+        if scalar and is_call(node, "logical_and"):
             pending.extend(reversed(node.args))
         else:
             parts.append(node)
     return parts
-
-
-def _is_op(node: Expr, *names: str) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
 
 
 def _read_comparison(
@@ -375,9 +371,9 @@ def _read_comparison(
     """Return which parameter is counted up by one, to what, and whether that is included."""
     if not isinstance(part, Call):
         return None
-    if _is_op(part, "less", "less_equal"):
+    if is_call(part, "less", "less_equal"):
         counted, stop = part.args
-    elif _is_op(part, "greater", "greater_equal"):
+    elif is_call(part, "greater", "greater_equal"):
         stop, counted = part.args
     else:
         return None
@@ -395,11 +391,11 @@ def _read_comparison(
         return None
     if not all(_is_next(new, counted) for new in found.new(index)):
         return None
-    return index, stop, _is_op(part, "less_equal", "greater_equal")
+    return index, stop, is_call(part, "less_equal", "greater_equal")
 
 
 def _is_next(node: Expr, counted: Var) -> bool:
-    if not isinstance(node, Call) or not _is_op(node, "add") or counted not in node.args:
+    if not is_call(node, "add") or counted not in node.args:
         return False
     step = node.args[1] if node.args[0] is counted else node.args[0]
     return isinstance(step, Constant) and step.type == counted.type and int(step.data) == 1
@@ -436,14 +432,14 @@ def _stacks(found: _Recursion, candidates: Sequence[int]) -> dict[int, tuple[Exp
 
 def _row(param: Var, new: Expr) -> tuple[Expr, bool] | None:
     """Return what is appended to a parameter, and whether it goes in front."""
-    if not isinstance(new, Call) or not _is_op(new, "concatenate") or new.attrs["axis"] != 0:
+    if not is_call(new, "concatenate") or new.attrs["axis"] != 0:
         return None
     joined = new.args[0]
     if not isinstance(joined, Tuple) or len(joined.fields) != 2 or param not in joined.fields:
         return None
     front = joined.fields[1] is param
     added = joined.fields[0] if front else joined.fields[1]
-    if not isinstance(added, Call) or not _is_op(added, "expand_dims"):
+    if not is_call(added, "expand_dims"):
         return None
     if added.attrs["axis"] != 0 or added.attrs["num_newaxis"] != 1:
         return None
@@ -490,7 +486,7 @@ def _concatenate_rows(start: Expr, stack: Expr, front: bool) -> Expr:
 
 def _is_empty(start: Expr) -> bool:
     """Whether a tensor is known to have no rows."""
-    if isinstance(start, Call) and _is_op(start, "dyn.zeros"):
+    if is_call(start, "dyn.zeros"):
         shape = shape_value(start.args[0])
         return shape is not None and shape[0] == 0
     return isinstance(start.type, TensorType) and start.type.shape[0] == 0

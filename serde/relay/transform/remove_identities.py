@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from serde.core.records import dataclass
-from serde.relay.ir import Any, Elementwise, OpDef, Reshape, TensorType, call, has_trait
+from serde.relay.ir import Any, Elementwise, OpDef, Reshape, TensorType, call, has_trait, is_call
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from serde.relay.ir.visit import has_kind, rewrite_function
 from serde.relay.transform.base import FunctionPass
@@ -53,7 +53,7 @@ def _simplify(node: Expr, keep_training: bool) -> Expr:
             return value.fields[node.index]
         if keep_training:
             return node
-        if node.index == 0 and _is(value, "nn.dropout") and isinstance(value, Call):
+        if node.index == 0 and is_call(value, "nn.dropout"):
             return value.args[0]
         return node
     if isinstance(node, Call) and isinstance(node.op, OpDef):
@@ -64,10 +64,6 @@ def _simplify(node: Expr, keep_training: bool) -> Expr:
             return _reshape(node)
         return unbroadcast(node) if node.op.has(Elementwise) and len(node.args) > 1 else node
     return node
-
-
-def _is(node: Expr, *names: str) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
 
 
 def _operand(node: Call) -> Expr:
@@ -88,7 +84,7 @@ def _reshape(node: Call) -> Expr:
     if same is not node:
         return same
     below = node.args[0]
-    if _is(below, "transpose") and isinstance(below, Call):
+    if is_call(below, "transpose"):
         return _before_transpose(node, below)
     if not has_trait(below, Reshape):
         return node
@@ -106,7 +102,7 @@ def _reshape(node: Call) -> Expr:
 def _before_transpose(node: Call, below: Call) -> Expr:
     """Leave out a transpose that only moves axes which a squeeze takes away."""
     source = below.args[0]
-    if not isinstance(source.type, TensorType) or not _is(node, "squeeze"):
+    if not isinstance(source.type, TensorType) or not is_call(node, "squeeze"):
         return node
     rank = source.type.rank
     order = _axes(below, rank)
@@ -123,7 +119,7 @@ def _transpose(node: Call) -> Expr:
     rank = node.type.rank
     axes = _axes(node, rank)
     source = node.args[0]
-    if _is(source, "transpose") and isinstance(source, Call):
+    if is_call(source, "transpose"):
         inner = _axes(source, rank)
         axes = tuple(inner[axis] for axis in axes)
         source = source.args[0]
@@ -189,7 +185,7 @@ def _concatenate(node: Call) -> Expr:
 
 def _match_slice(field: Expr, source: Expr, axis: int, begin: int) -> int | None:
     """Return how many elements a slice takes from `begin` of one axis; None if it is none."""
-    if not _is(field, "strided_slice") or not isinstance(field, Call):
+    if not is_call(field, "strided_slice"):
         return None
     attrs, type_ = field.attrs, field.type
     if field.args[0] is not source or not isinstance(type_, TensorType):

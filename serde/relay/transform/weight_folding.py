@@ -9,7 +9,7 @@ from typing import Final
 
 from serde.core import ArrayWeight, FileWeight, Report, Weight, dataclass
 from serde.core.limits import CHUNK_BYTES, MAX_WEIGHT_GROWTH, budget, current_limits
-from serde.relay.ir import OpDef, RelayModel, Reshape, TensorType, has_trait
+from serde.relay.ir import RelayModel, Reshape, TensorType, has_trait, is_call
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.relay.run.computed import ComputedWeight
@@ -228,17 +228,13 @@ def _find_packed(order: Sequence[Expr], packing: Collection[str]) -> set[Expr]:
     """Return what puts weights one behind the other for an operator among `packing`."""
     found: set[Expr] = set()
     for node in order:
-        if not _calls(node, packing):
+        if not is_call(node, *packing):
             continue
-        for vector in (each for each in children(node) if _calls(each, ("concatenate",))):
+        for vector in (each for each in children(node) if is_call(each, "concatenate")):
             (parts,) = children(vector)
-            reshaped = (each for each in children(parts) if _calls(each, ("reshape",)))
+            reshaped = (each for each in children(parts) if is_call(each, "reshape"))
             found |= {vector, parts, *reshaped}
     return found
-
-
-def _calls(node: Expr, names: Collection[str]) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
 
 
 def _drop_shared(
@@ -271,7 +267,7 @@ def _moves_stored(node: Expr, weights: Mapping[Var, Weight]) -> bool:
 
 def _strip_moves(node: Expr) -> Expr:
     """Return what `node` has the elements of, in another order or shape."""
-    while has_trait(node, Reshape) or _calls(node, ("transpose",)):
+    while has_trait(node, Reshape) or is_call(node, "transpose"):
         node = children(node)[0]
     return node
 
@@ -305,7 +301,7 @@ def _in_proportion(
 
 def _widens(node: Expr) -> bool:
     """Whether a node makes large bytes eight times as large."""
-    if not _calls(node, ("cast",)):
+    if not is_call(node, "cast"):
         return False
     before, after = fixed_bytes(children(node)[0].type) or 0, fixed_bytes(node.type) or 0
     return after == 8 * before and after > _SHARED_BYTES

@@ -8,13 +8,14 @@ from typing import Any as AnyValue
 import serde.relay as relay
 from serde.core.records import dataclass
 from serde.errors import Unsupported
-from serde.relay.ir import Any, TensorType, call, infer_function, infer_if, instantiate
-from serde.relay.ir.expr import Expr, Function, If, Tuple, TupleGetItem, Var, tensor_type
+from serde.relay.ir import Any, TensorType, call
+from serde.relay.ir.expr import Expr, Function, TupleGetItem, Var, tensor_type
 from serde.relay.ir.leaves import leaves
 from serde.relay.lowering.lengths import LAST
 from serde.relay.op.control.body import SCALAR_BOOL, SCALAR_INT, join, results
 from serde.tflite.graph import MAX_LEVEL, GraphScope, taken
 from serde.tflite.ops.table import OPS, Export, Import, Value
+from serde.walk.bodies import as_scalar, choose_branch, infer_closure, make_loop_body
 from serde.walk.export_context import Writing
 
 
@@ -35,15 +36,7 @@ def import_if(
         ctx.subgraph(each, *values, label=label)
         for each, label in ((then_subgraph_index, "then"), (else_subgraph_index, "else"))
     ]
-    return _conditional(condition, *branches)
-
-
-def _conditional(condition: Expr, yes: Sequence[Expr], no: Sequence[Expr]) -> Sequence[Expr]:
-    single = len(yes) == len(no) == 1
-    one, other = (each[0] if single else Tuple(each) for each in (yes, no))
-    node = If(_scalar(condition), one, other)
-    node.type = infer_if(node)
-    return [node] if single else [TupleGetItem(node, i) for i in range(len(yes))]
+    return choose_branch(as_scalar(condition), *branches)
 
 
 OPS.refuses("STABLEHLO_CUSTOM_CALL", reason="what another runtime computes")
@@ -61,8 +54,8 @@ def import_case(
         ctx.subgraph(each, *values, label=f"branch{i}") for i, each in enumerate(numbers)
     )
     for i, branch in reversed(list(enumerate(others))):
-        chosen = relay.equal(_scalar(index), ctx.const(i, ctx.type(index).dtype))
-        found = list(_conditional(chosen, branch, found))
+        chosen = relay.equal(as_scalar(index), ctx.const(i, ctx.type(index).dtype))
+        found = list(choose_branch(as_scalar(chosen), branch, found))
     return found
 
 
@@ -91,11 +84,11 @@ def import_while(
 ) -> Sequence[Expr]:
     """The condition is a graph of its own: it is asked before the loop, and at its end."""
     types = [ctx.type(each) for each in values]
-    going = ctx.fold(_scalar(ctx.subgraph(cond_subgraph_index, *values, label="cond")[0]))
+    going = ctx.fold(as_scalar(ctx.subgraph(cond_subgraph_index, *values, label="cond")[0]))
     while True:
         again, state = _variables(types), _variables(types)
-        test, more = _inferred(ctx.closure(cond_subgraph_index, again, label="cond"))
-        step, captures = _inferred(ctx.closure(body_subgraph_index, state, label="body"))
+        test, more = infer_closure(ctx.closure(cond_subgraph_index, again, label="cond"))
+        step, captures = infer_closure(ctx.closure(body_subgraph_index, state, label="body"))
         later = results(step)
         if len(later) != len(types):
             raise Unsupported(f"a loop of {len(types)} variables whose body gives {len(later)}")
@@ -103,36 +96,13 @@ def import_while(
         if joined == types:
             break
         types = [each for each in joined if isinstance(each, TensorType)]
-    body = _loop_body(state, step, test)
+    body = make_loop_body(state, step, test)
     found = call("serde.loop", None, going, list(values), (*captures, *more), body=body)
     return [TupleGetItem(found, index) for index in range(len(types))]
 
 
 def _variables(types: Sequence[TensorType]) -> list[Var]:
     return [Var(f"state{i}", type_) for i, type_ in enumerate(types)]
-
-
-def _inferred(closure: tuple[Function, list[Expr]]) -> tuple[Function, list[Expr]]:
-    function, captures = closure
-    return function if function.type is not None else infer_function(function), captures
-
-
-def _scalar(x: Expr) -> Expr:
-    rank = x.type.rank if isinstance(x.type, TensorType) else 0
-    return relay.reshape(x, newshape=()) if rank else x
-
-
-def _loop_body(state: Sequence[Var], step: Function, test: Function) -> Function:
-    """Return the body of a loop in Relay: whether to go on, and the next variables."""
-    inner, outer = step.params[len(state) :], test.params[len(state) :]
-    following = instantiate(step, [*state, *inner])
-    fields = following.fields if isinstance(following, Tuple) else (following,)
-    kept = [Var(each.name_hint, each.type) for each in outer]
-    asked = instantiate(test, [*fields, *kept])
-    question = asked.fields[0] if isinstance(asked, Tuple) else asked
-    number = Var("i", TensorType((), "int64"))
-    result = Tuple([_scalar(question), *fields])
-    return infer_function(Function([number, *state, *inner, *kept], result))
 
 
 @dataclass(frozen=True, slots=True)

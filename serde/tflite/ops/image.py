@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -11,37 +11,35 @@ from serde.relay.lowering.regions import reads_between
 from serde.tflite.ops.table import OPS, Export, Import, Value
 
 
-def _reader(method: str) -> Callable[..., Expr]:
-    def read(
-        ctx: Import,
-        x: Expr,
-        size: Expr,
-        *,
-        align_corners: bool = False,
-        half_pixel_centers: bool = False,
-    ) -> Expr:
-        if align_corners and half_pixel_centers:
-            raise Unsupported("align_corners and half_pixel_centers, of which one holds")
-        mode, rounding = "asymmetric", "floor"
-        if align_corners:
-            mode, rounding = "align_corners", "round"
-        elif half_pixel_centers:
-            mode, rounding = "half_pixel", "round_prefer_ceil"
-        return relay.image.resize2d(
-            x,
-            ctx.ints(size),
-            layout="NHWC",
-            method=method,
-            coordinate_transformation_mode=mode,
-            rounding_method="" if method == "linear" else rounding,
-        )
-
-    return read
+def _import_resize(
+    ctx: Import,
+    x: Expr,
+    size: Expr,
+    *,
+    method: str,
+    align_corners: bool = False,
+    half_pixel_centers: bool = False,
+) -> Expr:
+    if align_corners and half_pixel_centers:
+        raise Unsupported("align_corners and half_pixel_centers, of which one holds")
+    mode, rounding = "asymmetric", "floor"
+    if align_corners:
+        mode, rounding = "align_corners", "round"
+    elif half_pixel_centers:
+        mode, rounding = "half_pixel", "round_prefer_ceil"
+    return relay.image.resize2d(
+        x,
+        ctx.ints(size),
+        layout="NHWC",
+        method=method,
+        coordinate_transformation_mode=mode,
+        rounding_method="" if method == "linear" else rounding,
+    )
 
 
 _METHODS = {"linear": "RESIZE_BILINEAR", "nearest_neighbor": "RESIZE_NEAREST_NEIGHBOR"}
-OPS.imports("RESIZE_BILINEAR")(_reader("linear"))
-OPS.imports("RESIZE_NEAREST_NEIGHBOR")(_reader("nearest_neighbor"))
+OPS.imports("RESIZE_BILINEAR")(partial(_import_resize, method="linear"))
+OPS.imports("RESIZE_NEAREST_NEIGHBOR")(partial(_import_resize, method="nearest_neighbor"))
 _ROUNDINGS = {
     ("align_corners", "round"), ("asymmetric", "floor"), ("half_pixel", "round_prefer_ceil"),
 }  # fmt: skip

@@ -169,14 +169,8 @@ def _part(ctx: Import, x: Expr, number: int) -> Expr:
     return relay.take(x.pairs, ctx.const(number, "int32"), axis=-1)
 
 
-@OPS.imports("REAL")
-def import_real(ctx: Import, x: Expr) -> Expr:
-    return _part(ctx, x, 0)
-
-
-@OPS.imports("IMAG")
-def import_imag(ctx: Import, x: Expr) -> Expr:
-    return _part(ctx, x, 1)
+OPS.imports("REAL")(partial(_part, number=0))
+OPS.imports("IMAG")(partial(_part, number=1))
 
 
 @OPS.imports("COMPLEX_ABS")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -139,26 +140,23 @@ def _is_even(node: Call) -> bool:
     return known and not any(n % m for n, m in zip(data.shape[1:3], sizes, strict=True))
 
 
-def _adaptive_writer(op: str, whole: str) -> Callable[..., Value]:
-    def write(ctx: Export, data: Value, *, output_size: tuple[int, ...]) -> Value:
-        if set(output_size) == {1}:
-            return ctx.emit(whole, data, ctx.ints([1, 2]), keep_dims=True)
-        lengths = zip(ctx.static_lengths(data, (1, 2)), output_size, strict=True)
-        size = tuple(n // m for n, m in lengths)
-        pool = Pooling(
-            pool_size=size, strides=size, dilation=(1, 1), padding=(0,) * 4, layout="NHWC"
-        )
-        return _write_pool(ctx, data, pool, op, 0.0)
-
-    return write
+def _export_adaptive(
+    ctx: Export, data: Value, *, op: str, whole: str, output_size: tuple[int, ...]
+) -> Value:
+    if set(output_size) == {1}:
+        return ctx.emit(whole, data, ctx.ints([1, 2]), keep_dims=True)
+    lengths = zip(ctx.static_lengths(data, (1, 2)), output_size, strict=True)
+    size = tuple(n // m for n, m in lengths)
+    pool = Pooling(pool_size=size, strides=size, dilation=(1, 1), padding=(0,) * 4, layout="NHWC")
+    return _write_pool(ctx, data, pool, op, 0.0)
 
 
 _LAYOUTS = ("layout", "out_layout")
 OPS.exports("nn.adaptive_avg_pool2d", when=_is_even, ignored=_LAYOUTS)(
-    _adaptive_writer("AVERAGE_POOL_2D", "MEAN")
+    partial(_export_adaptive, op="AVERAGE_POOL_2D", whole="MEAN")
 )
 OPS.exports("nn.adaptive_max_pool2d", when=_is_even, ignored=_LAYOUTS)(
-    _adaptive_writer("MAX_POOL_2D", "REDUCE_MAX")
+    partial(_export_adaptive, op="MAX_POOL_2D", whole="REDUCE_MAX")
 )
 
 

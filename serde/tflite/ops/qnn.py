@@ -11,6 +11,7 @@ import serde.relay as relay
 from serde.core import dtype_name
 from serde.errors import Unsupported
 from serde.relay.ir import Call, Constant, Expr, OpDef, TensorType, Tuple
+from serde.relay.ir.leaves import known_dtype
 from serde.tflite.model import Quantization
 from serde.tflite.ops.table import OPS, Export, Import, Value
 
@@ -34,10 +35,6 @@ def import_dequantize(ctx: Import, x: Expr) -> Expr:
 def import_quantize(ctx: Import, x: Expr) -> Expr:
     """Numbers become codes where the tensor is stored."""
     return x
-
-
-def _dtype(x: Expr) -> str:
-    return x.type.dtype if isinstance(x.type, TensorType) else ""
 
 
 def _are_parameters(scale: Expr, zero: Expr, dtype: str, *, several: bool = False) -> bool:
@@ -76,11 +73,11 @@ def _is_dequantized(node: Call) -> bool:
     """Whether codes have a scale, or weights, which stay stored, one for each step of an axis."""
     data, scale, zero = node.args
     stored = isinstance(node.op, OpDef) and node.op.name == "serde.dequantize_linear"
-    if node.attrs.get("block_size") or _dtype(node) != "float32":
+    if node.attrs.get("block_size") or known_dtype(node) != "float32":
         return False
     several = stored and isinstance(data.type, TensorType) and data.type.concrete_shape is not None
     zero = Constant(np.zeros((), np.int32)) if isinstance(zero, Tuple) else zero
-    return _are_parameters(scale, zero, _dtype(data), several=several)
+    return _are_parameters(scale, zero, known_dtype(data), several=several)
 
 
 @OPS.exports("qnn.dequantize", when=_is_dequantized, ignored=("axis", "out_dtype"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any as AnyValue
 
 import serde.relay as relay
@@ -35,16 +36,13 @@ for _name, _operator in _REDUCTIONS.items():
     OPS.imports(_name)(_reader(_operator))
 
 
-def _writer(op: str) -> Callable[..., Value]:
-    def write(ctx: Export, data: Value, *, reduced: ReducedAxes) -> Value:
-        axes = reduced.axes(ctx.type(data).rank)
-        return ctx.emit(op, data, ctx.ints(axes), keep_dims=reduced.keepdims)
-
-    return write
+def _export_reduction(ctx: Export, data: Value, *, op: str, reduced: ReducedAxes) -> Value:
+    axes = reduced.axes(ctx.type(data).rank)
+    return ctx.emit(op, data, ctx.ints(axes), keep_dims=reduced.keepdims)
 
 
 for _name, _operator in _REDUCTIONS.items():
-    OPS.exports(_operator)(_writer(_name))
+    OPS.exports(_operator)(partial(_export_reduction, op=_name))
 
 
 _COMBINED = {

@@ -12,7 +12,7 @@ from typing import Any as AnyValue
 import serde.relay as relay
 from serde.core.records import dataclass
 from serde.errors import Unsupported
-from serde.relay.ir import Expr, If, Tuple, TupleGetItem, infer_if, join_types
+from serde.relay.ir import Expr, join_types
 from serde.torch.aliases import Storage, Values
 from serde.torch.changes import Cell
 from serde.torch.host.registry import evaluates
@@ -26,6 +26,7 @@ from serde.torch.host.values import (
 from serde.torch.import_context import ImportContext
 from serde.torch.model import Graph
 from serde.torch.quantization import Quantization
+from serde.walk.bodies import choose_branch
 
 __all__ = ["Branches", "find_branch"]
 
@@ -275,13 +276,8 @@ class Branches:
         return value
 
     def _build(self) -> list[Expr]:
-        single = len(self._yes) == 1
-        yes, no = (each[0] if single else Tuple(each) for each in (self._yes, self._no))
-        node = If(self._condition, yes, no)
-        node.type = infer_if(node)
-        if single:
-            return [self._ctx.fold(node)]
-        return [self._ctx.fold(TupleGetItem(node, place)) for place in range(len(self._yes))]
+        found = choose_branch(self._condition, self._yes, self._no)
+        return [self._ctx.fold(each) for each in found]
 
 
 def _is_plain(value: AnyValue) -> bool:

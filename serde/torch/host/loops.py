@@ -14,7 +14,7 @@ from typing import Any as AnyValue
 import serde.relay as relay
 from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
-from serde.relay.ir import Any, Call, Expr, OpDef, TupleGetItem, Var, call, post_order
+from serde.relay.ir import Any, Call, Expr, OpDef, TupleGetItem, Var, call, is_call, post_order
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, join_types
 from serde.relay.op.control.body import close
 from serde.torch.aliases import Storage
@@ -423,14 +423,6 @@ def _join_rows(ctx: ImportContext, parts: Sequence[Expr], state: _State) -> AnyV
     else:
         each = relay.stack(list(parts), axis=1)
         rows = relay.reshape(each, newshape=(-1, *ctx.type(each).shape[2:]))
-    if not _is_empty(state.start):
+    if not is_call(state.start, "serde.sequence_empty"):
         rows = relay.concatenate([DynamicEntries(state.start).as_rows(), rows], axis=0)
     return DynamicEntries(ctx.fold(rows), state.number)
-
-
-def _is_empty(start: Expr) -> bool:
-    return (
-        isinstance(start, Call)
-        and isinstance(start.op, OpDef)
-        and start.op.name == "serde.sequence_empty"
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from serde.torch.model import Argument, Ref
@@ -79,16 +80,12 @@ def _device(document: Document) -> Argument:
     return kind if index is None else f"{kind}:{index.integer()}"
 
 
-def _named(names: Mapping[int, str]) -> Decoder:
-    """Return what reads the number of something as its name."""
-
-    def read(document: Document) -> Argument:
-        found = names.get(document.integer())
-        if found is None:
-            raise document.fault(f"the unknown number {document.value}")
-        return found
-
-    return read
+def _read_named(document: Document, *, names: Mapping[int, str]) -> Argument:
+    """Return the name of what a number stands for."""
+    found = names.get(document.integer())
+    if found is None:
+        raise document.fault(f"the unknown number {document.value}")
+    return found
 
 
 def _list_of(one: Decoder) -> Decoder:
@@ -105,9 +102,9 @@ _KINDS: Final[dict[str, Decoder]] = {
     "as_sym_int": _symbolic,
     "as_sym_float": _symbolic,
     "as_sym_bool": _symbolic,
-    "as_scalar_type": _named(DTYPES),
-    "as_memory_format": _named(MEMORY_FORMATS),
-    "as_layout": _named(LAYOUTS),
+    "as_scalar_type": partial(_read_named, names=DTYPES),
+    "as_memory_format": partial(_read_named, names=MEMORY_FORMATS),
+    "as_layout": partial(_read_named, names=LAYOUTS),
     "as_device": _device,
     "as_operator": Document.text,
     "as_optional_tensor": _optional,

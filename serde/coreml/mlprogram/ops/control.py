@@ -14,10 +14,11 @@ from serde.coreml.mlprogram.ops.shape.reshape import transpose
 from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.coreml.mlprogram.tensor_lists import give_shape, is_shapeless, operand_of
 from serde.errors import Unsupported
-from serde.relay.ir import Any, Dim, TensorType, Type, call, infer_function, infer_if, instantiate
-from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var, tensor_type
+from serde.relay.ir import Any, Dim, TensorType, Type, call
+from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var, tensor_type
 from serde.relay.ir.leaves import leaves
 from serde.relay.op.control.body import join, results
+from serde.walk.bodies import as_scalar, choose_branch, infer_closure, make_loop_body
 from serde.walk.export_context import Writing
 
 
@@ -29,11 +30,7 @@ def import_cond(ctx: Import, pred: Expr) -> list[Expr]:
         return ctx.subgraph(ctx.graph(0 if known.item() else 1))
     scalar = relay.reshape(pred, newshape=()) if ctx.type(pred).rank else pred
     branches = _alike(ctx.subgraph(ctx.graph(0)), ctx.subgraph(ctx.graph(1)))
-    single = all(len(branch) == 1 for branch in branches)
-    yes, no = (branch[0] if single else Tuple(branch) for branch in branches)
-    node = If(scalar, yes, no)
-    node.type = infer_if(node)
-    return [node] if single else [TupleGetItem(node, i) for i in range(len(branches[0]))]
+    return choose_branch(scalar, *branches)
 
 
 def _alike(yes: Sequence[Expr], no: Sequence[Expr]) -> list[list[Expr]]:
@@ -52,16 +49,15 @@ def import_while_loop(ctx: Import, *loop_vars: Expr) -> list[Expr]:
     """The condition is a block of its own: it is asked before the loop, and at its end."""
     given = list(loop_vars)
     types = [ctx.type(each) for each in given]
-    going = ctx.fold(_scalar(ctx.subgraph(ctx.graph(0), *loop_vars)[0]))
-    number = Var("i", TensorType((), "int64"))
+    going = ctx.fold(as_scalar(ctx.subgraph(ctx.graph(0), *loop_vars)[0]))
     while True:
         again = [Var(f"state{i}", type_) for i, type_ in enumerate(types)]
-        test, more = _infer_closure(ctx.closure(ctx.graph(0), again))
+        test, more = infer_closure(ctx.closure(ctx.graph(0), again))
         state = [Var(f"state{i}", type_) for i, type_ in enumerate(types)]
         for variable, value in zip(state, given, strict=True):
             ctx.lists.follow(variable, value)
         _note_bounds(ctx, state, test, more)
-        step, captures = _infer_closure(ctx.closure(ctx.graph(1), state))
+        step, captures = infer_closure(ctx.closure(ctx.graph(1), state))
         later = results(step)
         if len(later) != len(types):
             raise Unsupported(f"a loop of {len(types)} variables whose body gives {len(later)}")
@@ -70,8 +66,7 @@ def import_while_loop(ctx: Import, *loop_vars: Expr) -> list[Expr]:
         if joined == types:
             break
         given, types = told, [each for each in joined if isinstance(each, TensorType)]
-    inner, outer = step.params[len(types) :], test.params[len(types) :]
-    body = _make_loop_body(number, state, inner, outer, step, test)
+    body = make_loop_body(state, step, test)
     found = call("serde.loop", None, going, given, (*captures, *more), body=body)
     fields = [TupleGetItem(found, index) for index in range(len(types))]
     return [ctx.lists.follow(a, b) for a, b in zip(fields, given, strict=True)]
@@ -102,34 +97,6 @@ def _note_bounds(
         for variable, param in zip(state, test.params, strict=False):
             if param is number and dims is not None and len(dims) == 1:
                 ctx.lists.bounds[variable] = dims[0]
-
-
-def _infer_closure(closure: tuple[Function, list[Expr]]) -> tuple[Function, list[Expr]]:
-    function, captures = closure
-    return function if function.type is not None else infer_function(function), captures
-
-
-def _scalar(x: Expr) -> Expr:
-    rank = x.type.rank if isinstance(x.type, TensorType) else 0
-    return relay.reshape(x, newshape=()) if rank else x
-
-
-def _make_loop_body(
-    number: Var,
-    state: Sequence[Var],
-    inner: Sequence[Var],
-    outer: Sequence[Var],
-    step: Function,
-    test: Function,
-) -> Function:
-    """Return the body of a loop in Relay: the next variables, and whether to go on with them."""
-    following = instantiate(step, [*state, *inner])
-    fields = following.fields if isinstance(following, Tuple) else ()
-    kept = [Var(each.name_hint, each.type) for each in outer]
-    asked = instantiate(test, [*fields, *kept])
-    question = asked.fields[0] if isinstance(asked, Tuple) else asked
-    result = Tuple([_scalar(question), *fields])
-    return infer_function(Function([number, *state, *inner, *kept], result))
 
 
 @OPS.exports("serde.loop")

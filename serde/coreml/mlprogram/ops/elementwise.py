@@ -197,16 +197,12 @@ def export_floor_divide(ctx: Export, lhs: Value, rhs: Value) -> Value:
     return emit_in(ctx, NUMBERS, "floor_div", {"x": lhs, "y": rhs})
 
 
-def _magnitudes(build: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
-    """Return what makes a function of two numbers' magnitudes, with the sign of the first."""
-
-    def expand_magnitudes(lhs: Expr, rhs: Expr) -> Expr:
-        return relay.multiply(relay.sign(lhs), build(relay.abs(lhs), relay.abs(rhs)))
-
-    return expand_magnitudes
+def expand_magnitudes(lhs: Expr, rhs: Expr, *, build: Callable[[Expr, Expr], Expr]) -> Expr:
+    """Return a function of two numbers' magnitudes, with the sign of the first."""
+    return relay.multiply(relay.sign(lhs), build(relay.abs(lhs), relay.abs(rhs)))
 
 
-OPS.expands("mod", "trunc_mod")(_magnitudes(relay.floor_mod))
+OPS.expands("mod", "trunc_mod")(partial(expand_magnitudes, build=relay.floor_mod))
 
 
 @OPS.imports("inverse", since=(1, 17))

@@ -210,10 +210,6 @@ def _meets_data(lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]) -> bool:
     return True
 
 
-def _rounds_up(attrs: Mapping[str, AnyValue], rank: int) -> bool:
-    return bool(attrs["ceil_mode"]) and any(each != 1 for each in attrs["strides"])
-
-
 def _compute_missing_padding(
     lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]
 ) -> tuple[int, ...] | None:
@@ -243,7 +239,7 @@ def _convert_rounding(
     more at the end makes the quotient, rounded down, the one that was rounded up.
     """
     rank = len(attrs["pool_size"])
-    if not _rounds_up(attrs, rank):
+    if not (attrs["ceil_mode"] and any(each != 1 for each in attrs["strides"])):
         return {"pad": to_mil_pads(attrs["padding"], rank), "ceil_mode": False}
     spare = _compute_missing_padding(ctx.type(data).shape[2:], attrs)
     before, after = split_padding(attrs["padding"], rank)

@@ -8,6 +8,7 @@ and take operands of one dtype only.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any as AnyValue
 
 import serde.relay as relay
@@ -58,17 +59,14 @@ def promote(ctx: Import, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
     return lhs, relay.cast(rhs, left)
 
 
-def _binary(name: str, target: str) -> Callable[..., AnyValue]:
-    def import_binary(ctx: Import, lhs: Expr, rhs: Expr) -> Expr:
-        kinds = {ctx.type(lhs).dtype, ctx.type(rhs).dtype}
-        if name in UNMIXED and len(kinds) > 1 and not any(is_float(kind) for kind in kinds):
-            raise Unsupported(f"MXNet combines no {' with '.join(sorted(kinds))} here")
-        left, right = promote(ctx, lhs, rhs)
-        if kinds == {"bool"} and name in OF_TRUTHS:
-            return OF_TRUTHS[name](left, right)
-        return arithmetic(ctx, target, left, right)
-
-    return import_binary
+def _import_binary(ctx: Import, lhs: Expr, rhs: Expr, *, name: str, target: str) -> Expr:
+    kinds = {ctx.type(lhs).dtype, ctx.type(rhs).dtype}
+    if name in UNMIXED and len(kinds) > 1 and not any(is_float(kind) for kind in kinds):
+        raise Unsupported(f"MXNet combines no {' with '.join(sorted(kinds))} here")
+    left, right = promote(ctx, lhs, rhs)
+    if kinds == {"bool"} and name in OF_TRUTHS:
+        return OF_TRUTHS[name](left, right)
+    return arithmetic(ctx, target, left, right)
 
 
 def _scalar(target: str, *, swapped: bool = False) -> Callable[..., AnyValue]:
@@ -81,7 +79,7 @@ def _scalar(target: str, *, swapped: bool = False) -> Callable[..., AnyValue]:
 
 
 for _name, _target in {**MIXED, **UNMIXED}.items():
-    OPS.imports(f"_npi_{_name}")(_binary(_name, _target))
+    OPS.imports(f"_npi_{_name}")(partial(_import_binary, name=_name, target=_target))
     OPS.imports(f"_npi_{_name}_scalar")(_scalar(_target))
     if _name in ("subtract", "mod", "power"):
         OPS.imports(f"_npi_r{_name}_scalar")(_scalar(_target, swapped=True))

@@ -5,13 +5,13 @@ A range that is known when the graph is read becomes a constant scale; zero is a
 
 from __future__ import annotations
 
-from typing import Final, TypeGuard
+from typing import Final
 
 import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.ir import Call, Constant, Expr, OpDef, call
+from serde.relay.ir import Constant, Expr, call, is_call
 from serde.relay.transform import EvaluateConstants
 
 __all__ = [
@@ -43,11 +43,6 @@ def number(value: float) -> Expr:
 def scalar(value: float) -> Expr:
     """Return a constant of float32."""
     return relay.const(np.float32(value))
-
-
-def is_call(x: Expr, name: str) -> TypeGuard[Call]:
-    """Whether an expression is a call of an operator."""
-    return isinstance(x, Call) and isinstance(x.op, OpDef) and x.op.name == name
 
 
 def magnitude(low: Expr, high: Expr) -> Expr:

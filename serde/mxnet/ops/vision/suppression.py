@@ -10,8 +10,18 @@ import serde.core.allocation as allocation
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS, Export, Import, Value
-from serde.relay.ir import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, tensor_type
-from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    Tuple,
+    TupleGetItem,
+    Var,
+    is_call,
+    tensor_type,
+)
+from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.boxes import BoxSuppression
 from serde.relay.op.vision.suppression import Suppression
@@ -98,8 +108,7 @@ def _field_of(x: Expr, name: str, index: int) -> Call | None:
     if not isinstance(x, TupleGetItem) or x.index != index:
         return None
     node = x.tuple_value
-    named = isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == name
-    return node if named and isinstance(node, Call) else None
+    return node if is_call(node, name) else None
 
 
 def _constant_of(x: Expr) -> float | None:

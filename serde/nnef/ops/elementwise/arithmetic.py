@@ -135,15 +135,12 @@ def _is_small(x: Expr) -> bool:
     return not x.data.size or max(abs(int(x.data.min())), abs(int(x.data.max()))) < _EXACT
 
 
-def _comparison(build: Callable[[Expr, Expr], Expr]) -> Callable[[Expr, Expr], Expr]:
-    def expand_comparison(lhs: Expr, rhs: Expr) -> Expr:
-        return build(*_as_scalars(lhs, rhs))
-
-    return expand_comparison
+def _expand_comparison(lhs: Expr, rhs: Expr, *, build: Callable[[Expr, Expr], Expr]) -> Expr:
+    return build(*_as_scalars(lhs, rhs))
 
 
 for _name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
-    OPS.expands(_name)(_comparison(getattr(relay, _name)))
+    OPS.expands(_name)(partial(_expand_comparison, build=getattr(relay, _name)))
 
 
 @OPS.expands("maximum")

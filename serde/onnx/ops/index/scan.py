@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -142,49 +143,39 @@ _WIDE = Takes(data=dtypes("int32", "int64", "float32", "float64"))
 """Dtypes in which ONNX Runtime accumulates."""
 
 
-def _make_exporter(op: str) -> Callable[..., Value]:
-    def export_either_way(
-        ctx: Export, x: Value, *, axis: int, exclusive: bool, reverse: bool
-    ) -> Value:
-        position = ctx.const(axis, np.int64)
-        return ctx.emit(
-            op, x, position, exclusive=int(exclusive) or None, reverse=int(reverse) or None
-        )
-
-    return export_either_way
+def _export_either_way(
+    ctx: Export, x: Value, *, op: str, axis: int, exclusive: bool, reverse: bool
+) -> Value:
+    position = ctx.const(axis, np.int64)
+    return ctx.emit(op, x, position, exclusive=int(exclusive) or None, reverse=int(reverse) or None)
 
 
-OPS.exports("serde.cumsum", takes=_WIDE)(_make_exporter("CumSum"))
+OPS.exports("serde.cumsum", takes=_WIDE)(partial(_export_either_way, op="CumSum"))
 
 
-OPS.exports("serde.cumprod", since=26, takes=_WIDE)(_make_exporter("CumProd"))
+OPS.exports("serde.cumprod", since=26, takes=_WIDE)(partial(_export_either_way, op="CumProd"))
 
 
-def _make_importer(name: str) -> Callable[..., Expr]:
-    def import_accumulated(
-        ctx: Import, x: Expr, axis: Expr, *, exclusive: bool = False, reverse: bool = False
-    ) -> Expr:
-        """Where the axis is computed, all of them are taken and one is chosen."""
-        rank = ctx.type(x).rank
-        if not rank:
-            raise Unsupported("a scalar has no axis")
-        if ctx.is_constant(axis) or rank == 1:
-            only = ctx.item(axis) if rank > 1 else 0
-            return call(name, x, axis=only, exclusive=exclusive, reverse=reverse)
-        number = relay.reshape(relay.cast(axis, "int64"), newshape=())
-        position = relay.floor_mod(number, relay.Constant(np.int64(rank)))
-        found = [call(name, x, axis=i, exclusive=exclusive, reverse=reverse) for i in range(rank)]
-        chosen: Expr = found[0]
-        for i in range(1, rank):
-            chosen = relay.where(
-                relay.equal(position, relay.Constant(np.int64(i))), found[i], chosen
-            )
-        return chosen
-
-    return import_accumulated
+def _import_accumulated(
+    ctx: Import, x: Expr, axis: Expr, *, name: str, exclusive: bool = False, reverse: bool = False
+) -> Expr:
+    """Where the axis is computed, all of them are taken and one is chosen."""
+    rank = ctx.type(x).rank
+    if not rank:
+        raise Unsupported("a scalar has no axis")
+    if ctx.is_constant(axis) or rank == 1:
+        only = ctx.item(axis) if rank > 1 else 0
+        return call(name, x, axis=only, exclusive=exclusive, reverse=reverse)
+    number = relay.reshape(relay.cast(axis, "int64"), newshape=())
+    position = relay.floor_mod(number, relay.Constant(np.int64(rank)))
+    found = [call(name, x, axis=i, exclusive=exclusive, reverse=reverse) for i in range(rank)]
+    chosen: Expr = found[0]
+    for i in range(1, rank):
+        chosen = relay.where(relay.equal(position, relay.Constant(np.int64(i))), found[i], chosen)
+    return chosen
 
 
-OPS.imports("CumSum", since=(11, 14))(_make_importer("serde.cumsum"))
+OPS.imports("CumSum", since=(11, 14))(partial(_import_accumulated, name="serde.cumsum"))
 
 
-OPS.imports("CumProd", since=26)(_make_importer("serde.cumprod"))
+OPS.imports("CumProd", since=26)(partial(_import_accumulated, name="serde.cumprod"))

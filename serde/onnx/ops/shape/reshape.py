@@ -16,21 +16,22 @@ from serde.walk.pairs import reads, writes
 
 
 def unsqueeze(ctx: Export, x: Value, axes: Sequence[int]) -> Value:
-    """Insert axes of length 1, which are an attribute before 13."""
-    if not axes:
-        return x
-    if ctx.version >= 13:
-        return ctx.emit("Unsqueeze", x, ctx.ints(axes))
-    return ctx.emit("Unsqueeze", x, axes=list(axes))
+    """Insert axes of length 1."""
+    return _emit_axes(ctx, "Unsqueeze", x, axes)
 
 
 def squeeze(ctx: Export, x: Value, axes: Sequence[int]) -> Value:
-    """Drop axes of length 1, which are an attribute before 13."""
+    """Drop axes of length 1."""
+    return _emit_axes(ctx, "Squeeze", x, axes)
+
+
+def _emit_axes(ctx: Export, op: str, x: Value, axes: Sequence[int]) -> Value:
+    """Write an operator whose axes are an attribute before 13."""
     if not axes:
         return x
-    if ctx.version >= 13:
-        return ctx.emit("Squeeze", x, ctx.ints(axes))
-    return ctx.emit("Squeeze", x, axes=list(axes))
+    return (
+        ctx.emit(op, x, ctx.ints(axes)) if ctx.version >= 13 else ctx.emit(op, x, axes=list(axes))
+    )
 
 
 def emit_lengths(ctx: Export, x: Value, axes: Sequence[int]) -> Value:

@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.core.records import dataclass
 from serde.errors import TypeInferenceError
-from serde.relay.ir import Dim, SymDim, TensorType, TupleType, Type, join_dim, normalize_axis
+from serde.relay.ir import SymDim, TensorType, TupleType, Type, join_dim, normalize_axis
 from serde.relay.ir.bodies import Apply, Blank, Kernel, instantiate
 from serde.relay.ir.builders import wrap_tuple
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const
@@ -52,10 +52,6 @@ def _walk(
     )
 
 
-def _without(shape: Sequence[Dim], axis: int) -> tuple[Dim, ...]:
-    return (*shape[:axis], *shape[axis + 1 :])
-
-
 def _tensors(name: str, types: Sequence[Type]) -> list[TensorType]:
     found = [type_ for type_ in types if isinstance(type_, TensorType)]
     if len(found) != len(types):
@@ -89,7 +85,7 @@ def _scan_type(
         length = join_dim(length, type_.shape[axis])
     given: list[tuple[str, Type]] = [(f"state {index}", t) for index, t in enumerate(first)]
     given += [
-        (f"slice {index}", TensorType(_without(type_.shape, axis), type_.dtype))
+        (f"slice {index}", TensorType((*type_.shape[:axis], *type_.shape[axis + 1 :]), type_.dtype))
         for index, (type_, axis) in enumerate(zip(walked, walk.axes, strict=True))
     ]
     given += [(f"capture {index}", type_) for index, type_ in enumerate(captures)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any as AnyValue
 
 from serde.errors import TypeInferenceError
@@ -110,26 +111,16 @@ def run_convolution(data: Array, weight: Array, *, rank: int, conv: Convolution)
     return result_array(total, conv.result_layout, rank)
 
 
-def _relation(rank: int) -> Callable[..., TensorType]:
-    def infer(data: TensorType, weight: TensorType, *, conv: Convolution) -> TensorType:
-        return convolution_type(data, weight, rank=rank, conv=conv)
-
-    return infer
-
-
 _COMPLETED_FROM = ("groups", "channels", "kernel_size", "data_layout", "kernel_layout")
 
 
-def _completion(rank: int) -> Callable[..., tuple[TensorType | None, ...]]:
-    def complete(
-        data: TensorType | None, weight: TensorType | None, **attrs: AnyValue
-    ) -> tuple[TensorType | None, ...]:
-        if weight is not None:
-            return data, weight
-        given = {name: attrs[name] for name in _COMPLETED_FROM}
-        return data, complete_conv(data, rank=rank, **given)
-
-    return complete
+def _complete(
+    data: TensorType | None, weight: TensorType | None, *, rank: int, **attrs: AnyValue
+) -> tuple[TensorType | None, ...]:
+    if weight is not None:
+        return data, weight
+    given = {name: attrs[name] for name in _COMPLETED_FROM}
+    return data, complete_conv(data, rank=rank, **given)
 
 
 def _declare(rank: int, *samples: Sample) -> None:
@@ -139,8 +130,8 @@ def _declare(rank: int, *samples: Sample) -> None:
     @relay_op(
         f"nn.conv{rank}d",
         traits=(filters(), Layout("data_layout"), Linear),
-        infer=_relation(rank),
-        complete=_completion(rank),
+        infer=partial(convolution_type, rank=rank),
+        complete=partial(_complete, rank=rank),
         samples=samples,
         arguments=window_arguments(rank, "strides", "dilation", "kernel_size"),
     )

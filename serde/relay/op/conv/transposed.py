@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any as AnyValue
 
 from serde.errors import TypeInferenceError
@@ -90,28 +90,18 @@ def _outputs(
         ) from None
 
 
-def _relation(rank: int) -> Callable[..., TensorType]:
-    def infer(data: TensorType, weight: TensorType, *, conv: TransposedConvolution) -> TensorType:
-        return _transposed_type(data, weight, rank=rank, conv=conv)
-
-    return infer
-
-
-def _completion(rank: int) -> Callable[..., tuple[TensorType | None, ...]]:
-    def complete(
-        data: TensorType | None, weight: TensorType | None, **attrs: AnyValue
-    ) -> tuple[TensorType | None, ...]:
-        channels, kernel_size = attrs["channels"], attrs["kernel_size"]
-        layout = attrs["kernel_layout"]
-        known = data is not None and channels is not None and kernel_size is not None
-        if weight is not None or data is None or not known or "G" in layout:
-            return data, weight
-        inputs = data_shape(data, attrs["data_layout"], rank)[1]
-        wanted = (inputs, channels // attrs["groups"], *kernel_size)
-        shape = weight_in_layout(wanted, layout, "IO" + SPATIAL[rank])
-        return data, TensorType(shape, data.dtype)
-
-    return complete
+def _complete(
+    data: TensorType | None, weight: TensorType | None, *, rank: int, **attrs: AnyValue
+) -> tuple[TensorType | None, ...]:
+    channels, kernel_size = attrs["channels"], attrs["kernel_size"]
+    layout = attrs["kernel_layout"]
+    known = data is not None and channels is not None and kernel_size is not None
+    if weight is not None or data is None or not known or "G" in layout:
+        return data, weight
+    inputs = data_shape(data, attrs["data_layout"], rank)[1]
+    wanted = (inputs, channels // attrs["groups"], *kernel_size)
+    shape = weight_in_layout(wanted, layout, "IO" + SPATIAL[rank])
+    return data, TensorType(shape, data.dtype)
 
 
 def run_transposed(data: Array, weight: Array, *, rank: int, conv: TransposedConvolution) -> Array:
@@ -157,8 +147,8 @@ def _declare(rank: int, *samples: Sample) -> None:
     @relay_op(
         f"nn.conv{rank}d_transpose",
         traits=(spreads(), Layout("data_layout"), Linear),
-        infer=_relation(rank),
-        complete=_completion(rank),
+        infer=partial(_transposed_type, rank=rank),
+        complete=partial(_complete, rank=rank),
         samples=samples,
         arguments=_builder_arguments(rank),
     )

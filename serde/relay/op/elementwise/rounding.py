@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.relay.ir import Expr, TensorType, const, require_float, tensor_type, widen
+from serde.relay.ir import Expr, const, tensor_type, widen
 from serde.relay.ir.registry import Array, call, relay_op, sample
+from serde.relay.ir.shapes import float_type
 from serde.relay.ir.traits import Discontinuous, Elementwise, SameType, Values
 
 __all__ = ["round_even_of"]
-
-
-def _float(data: TensorType) -> TensorType:
-    require_float(data)
-    return data
 
 
 def round_even_of(data: Expr) -> Expr:
@@ -36,7 +32,7 @@ _TIES = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, 1.4, -1.6, 838860
 @relay_op(
     "serde.round_even",
     traits=(Elementwise, SameType, Values(0), Discontinuous),
-    infer=_float,
+    infer=float_type,
     decompose=round_even_of,
     samples=[
         sample((2, 3)),

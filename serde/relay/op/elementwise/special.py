@@ -14,8 +14,9 @@ from functools import cache
 
 import numpy as np
 
-from serde.relay.ir import Constant, Expr, TensorType, const, require_float, tensor_type, widen
+from serde.relay.ir import Constant, Expr, const, tensor_type, widen
 from serde.relay.ir.registry import Array, Sample, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import float_type
 from serde.relay.ir.traits import Elementwise, SameType
 
 _LANCZOS_SHIFT = 7.0
@@ -32,20 +33,11 @@ _INVERSE_PARTS = 52
 _INVERSE_DEGREE = 8
 
 
-def _float(data: TensorType) -> TensorType:
-    require_float(data)
-    return data
-
-
-def _dtype(x: Expr) -> str:
-    return tensor_type(x).dtype
-
-
 def _in_float64(function: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
     """Return a body that works in float64 and gives the dtype of its operand back."""
 
     def body(data: Expr) -> Expr:
-        dtype = _dtype(data)
+        dtype = tensor_type(data).dtype
         if dtype == "float64":
             return function(data)
         return call("cast", function(call("cast", data, dtype="float64")), dtype=dtype)
@@ -59,7 +51,7 @@ def _float64(value: float) -> Expr:
 
 def _log1p_of(data: Expr) -> Expr:
     """Add back what was lost by adding 1, to first order."""
-    one = const(1.0, _dtype(data))
+    one = const(1.0, tensor_type(data).dtype)
     above = call("add", data, one)
     kept = call("subtract", above, one)
     rest = call("divide", call("subtract", data, kept), above)
@@ -69,7 +61,7 @@ def _log1p_of(data: Expr) -> Expr:
 
 def _expm1_of(data: Expr) -> Expr:
     """Return tanh(x / 2) * (exp(x) + 1), whose factors keep their digits near 0."""
-    dtype = _dtype(data)
+    dtype = tensor_type(data).dtype
     half = call("tanh", call("multiply", data, const(0.5, dtype)))
     return call("multiply", half, call("add", call("exp", data), const(1.0, dtype)))
 
@@ -241,7 +233,7 @@ def _declare(
 ) -> None:
     kernel.__doc__ = doc
     traits = (Elementwise, SameType)
-    relay_op(name, infer=_float, decompose=decompose, samples=samples, traits=traits)(kernel)
+    relay_op(name, infer=float_type, decompose=decompose, samples=samples, traits=traits)(kernel)
 
 
 _SMALL = np.array([1e-7, -3e-5, 0.0, -0.5, 4.0, 80.0])

@@ -10,7 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir import Array, Sample, TensorType, Traits, ranges, relay_op, sample, tensor
 from serde.relay.ir.precision import limits
-from serde.relay.ir.shapes import is_float, require_float
+from serde.relay.ir.shapes import float_type, is_float
 from serde.relay.ir.traits import (
     Arithmetic,
     Cases,
@@ -35,11 +35,6 @@ def _same(data: TensorType) -> TensorType:
     return data
 
 
-def _float(data: TensorType) -> TensorType:
-    require_float(data)
-    return data
-
-
 def _number(data: TensorType) -> TensorType:
     if data.dtype == "bool":
         raise TypeInferenceError("expected a tensor of numbers, found bool")
@@ -61,7 +56,7 @@ def _unary(
     function: Callable[[Array], Array],
     doc: str,
     *,
-    infer: Relation = _float,
+    infer: Relation = float_type,
     samples: Sequence[Sample] = (),
     traits: Traits = (),
 ) -> None:

@@ -103,10 +103,6 @@ def nearest(positions: Array, rounding: str) -> Array:
     )
 
 
-def _triangle(distance: Array) -> Array:
-    return np.clip(1 - np.abs(distance), 0, 1)
-
-
 def _keys(distance: Array, alpha: float) -> Array:
     t = np.abs(distance)
     near = ((alpha + 2) * t - (alpha + 3)) * t * t + 1
@@ -127,7 +123,7 @@ def _taps(
     if attrs["method"] == "linear":
         first = int(np.floor(-1 / scale)) + 1
         offsets = np.arange(first, 2 - first)
-        weights = [_triangle((offset - part) * scale) for offset in offsets]
+        weights = [np.clip(1 - np.abs((offset - part) * scale), 0, 1) for offset in offsets]
     elif scale == 1:
         offsets = np.arange(-1, 3)
         weights = cubic_weights(part, attrs["cubic_alpha"])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any as AnyValue, Literal
 
 import numpy as np
@@ -82,24 +83,21 @@ def run_resize(
     return result.astype(resize.out_dtype or data.dtype, copy=False)
 
 
-def _relation(rank: int) -> Callable[..., TensorType]:
-    """Return the type relation of a resizing of `rank` spatial axes."""
-
-    def infer(
-        data: TensorType,
-        *,
-        size: tuple[Dim, ...] | None,
-        roi: tuple[float, ...] | None,
-        resize: ImageResize,
-    ) -> TensorType:
-        lengths = require_lengths("size", size, rank)
-        if roi is not None and len(roi) != 2 * rank:
-            raise TypeInferenceError(f"roi: expected {2 * rank} numbers, found {list(roi)}")
-        if resize.coordinate_transformation_mode == "tf_crop_and_resize" and roi is None:
-            raise TypeInferenceError("tf_crop_and_resize needs a roi")
-        return TensorType(with_lengths(data, resize.layout, lengths), resize.dtype_of(data.dtype))
-
-    return infer
+def _resize_type(
+    data: TensorType,
+    *,
+    rank: int,
+    size: tuple[Dim, ...] | None,
+    roi: tuple[float, ...] | None,
+    resize: ImageResize,
+) -> TensorType:
+    """Return the type of a resizing of `rank` spatial axes."""
+    lengths = require_lengths("size", size, rank)
+    if roi is not None and len(roi) != 2 * rank:
+        raise TypeInferenceError(f"roi: expected {2 * rank} numbers, found {list(roi)}")
+    if resize.coordinate_transformation_mode == "tf_crop_and_resize" and roi is None:
+        raise TypeInferenceError("tf_crop_and_resize needs a roi")
+    return TensorType(with_lengths(data, resize.layout, lengths), resize.dtype_of(data.dtype))
 
 
 def _declare(rank: int, *samples: Sample) -> None:
@@ -109,7 +107,7 @@ def _declare(rank: int, *samples: Sample) -> None:
     @relay_op(
         f"image.resize{rank}d",
         traits=(times(8), Layout(), Fusion(FusionPattern.INJECTIVE), Float32("resizing")),
-        infer=_relation(rank),
+        infer=partial(_resize_type, rank=rank),
         samples=samples,
     )
     def resize(

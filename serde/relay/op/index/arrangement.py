@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -124,14 +125,11 @@ def _cumsum_type(data: TensorType, *, axis: int, **_: AnyValue) -> TensorType:
     return data
 
 
-def _build_scan_decomposition(name: str) -> Callable[..., Expr]:
-    def decompose(data: Expr, *, axis: int, exclusive: bool, reverse: bool) -> Expr:
-        along = axis % tensor_type(data).rank
-        given = call("reverse", data, axis=along) if reverse else data
-        total = call(name, given, axis=along, exclusive=exclusive)
-        return call("reverse", total, axis=along) if reverse else total
-
-    return decompose
+def _decompose_scan(data: Expr, *, name: str, axis: int, exclusive: bool, reverse: bool) -> Expr:
+    along = axis % tensor_type(data).rank
+    given = call("reverse", data, axis=along) if reverse else data
+    total = call(name, given, axis=along, exclusive=exclusive)
+    return call("reverse", total, axis=along) if reverse else total
 
 
 _SCANNED = [
@@ -146,7 +144,7 @@ _SCANNED = [
     "serde.cumsum",
     traits=(SameAxes(("axis",)), SameType),
     infer=_cumsum_type,
-    decompose=_build_scan_decomposition("cumsum"),
+    decompose=partial(_decompose_scan, name="cumsum"),
     samples=_SCANNED,
 )
 def cumsum(data: Array, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Array:
@@ -161,7 +159,7 @@ def cumsum(data: Array, *, axis: int, exclusive: bool = False, reverse: bool = F
     "serde.cumprod",
     traits=(SameAxes(("axis",)), SameType),
     infer=_cumsum_type,
-    decompose=_build_scan_decomposition("cumprod"),
+    decompose=partial(_decompose_scan, name="cumprod"),
     samples=_SCANNED,
 )
 def cumprod(data: Array, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Array:

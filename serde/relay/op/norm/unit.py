@@ -14,10 +14,6 @@ _EPSILON = 1e-9
 """What ONNX's definition adds to the deviation of MeanVarianceNormalization."""
 
 
-def _dtype(data: Expr) -> str:
-    return tensor_type(data).dtype
-
-
 def _mean_variance_type(data: TensorType, *, axes: tuple[int, ...]) -> TensorType:
     require_float(data)
     normalize_axes(axes, data.rank)
@@ -28,7 +24,7 @@ def _decompose_mean_variance(data: Expr, *, axes: tuple[int, ...]) -> Expr:
     mean = call("mean", data, axis=axes, keepdims=True)
     centred = call("subtract", data, mean)
     variance = call("mean", call("multiply", centred, centred), axis=axes, keepdims=True)
-    deviation = call("add", call("sqrt", variance), const(_EPSILON, _dtype(data)))
+    deviation = call("add", call("sqrt", variance), const(_EPSILON, tensor_type(data).dtype))
     return call("divide", centred, deviation)
 
 
@@ -63,7 +59,7 @@ def _decompose_lp(data: Expr, *, axis: int, p: int) -> Expr:
     length = call("sum", terms, axis=axis, keepdims=True)
     if p == 2:
         length = call("sqrt", length)
-    zero, one = (const(value, _dtype(data)) for value in (0.0, 1.0))
+    zero, one = (const(value, tensor_type(data).dtype) for value in (0.0, 1.0))
     return call("divide", data, call("where", call("equal", length, zero), one, length))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -17,17 +18,14 @@ from serde.relay.op.conv.windows import SPATIAL
 from serde.relay.op.pool.reduction import relayout, spatial_axes, to_out_layout, total
 
 
-def _relation(rank: int) -> Callable[..., TensorType]:
-    def infer(
-        data: TensorType, *, output_size: tuple[int, ...], layout: str, out_layout: str
-    ) -> TensorType:
-        axes = spatial_axes(data.rank, layout, rank)
-        shape = list(data.shape)
-        for axis, length in zip(axes, _sizes(output_size, rank), strict=False):
-            shape[axis] = length
-        return TensorType(at(shape, relayout(layout, out_layout)), data.dtype)
-
-    return infer
+def _adaptive_type(
+    data: TensorType, *, rank: int, output_size: tuple[int, ...], layout: str, out_layout: str
+) -> TensorType:
+    axes = spatial_axes(data.rank, layout, rank)
+    shape = list(data.shape)
+    for axis, length in zip(axes, _sizes(output_size, rank), strict=False):
+        shape[axis] = length
+    return TensorType(at(shape, relayout(layout, out_layout)), data.dtype)
 
 
 def _sizes(output_size: tuple[int, ...], rank: int) -> tuple[int, ...]:
@@ -93,7 +91,7 @@ def _declare(
     @relay_op(
         f"nn.adaptive_{name}_pool{rank}d",
         traits=(times(32), *traits, Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
-        infer=_relation(rank),
+        infer=partial(_adaptive_type, rank=rank),
         samples=_SAMPLES[rank],
         decompose=decompose_adaptive_pool(name, rank),
         arguments=Arguments(convert={"output_size": lambda size: () if size is None else size}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -29,11 +29,8 @@ from serde.relay.op.pool.reduction import (
 __all__ = ["LpPool", "mean_of"]
 
 
-def _relation(rank: int) -> Callable[..., TensorType]:
-    def infer(data: TensorType, *, pool: Pooling, **_: AnyValue) -> TensorType:
-        return window_type(data, rank, pool)
-
-    return infer
+def _pool_type(data: TensorType, *, rank: int, pool: Pooling, **_: AnyValue) -> TensorType:
+    return window_type(data, rank, pool)
 
 
 def mean_of(rank: int, data: Array, pool: Pooling, *, count_include_pad: bool) -> Array:
@@ -77,7 +74,7 @@ def _declare_max_pool(rank: int, *samples: Sample) -> None:
     @relay_op(
         f"nn.max_pool{rank}d",
         traits=(windows("pool_size"), Values(0), *_POOL),
-        infer=_relation(rank),
+        infer=partial(_pool_type, rank=rank),
         samples=samples,
         arguments=_arguments(rank),
     )
@@ -114,7 +111,7 @@ def _declare_avg_pool(rank: int, *samples: Sample) -> None:
     @relay_op(
         f"nn.avg_pool{rank}d",
         traits=(windows("pool_size"), *_POOL),
-        infer=_relation(rank),
+        infer=partial(_pool_type, rank=rank),
         samples=samples,
         arguments=_arguments(rank),
     )

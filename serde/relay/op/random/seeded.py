@@ -7,6 +7,7 @@ neither merged nor evaluated beforehand.
 from __future__ import annotations
 
 import secrets
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -95,26 +96,23 @@ def _static(like: Expr | None, shape: tuple[int, ...] | None) -> tuple[int, ...]
     return found
 
 
-def _build_draw_decomposition(name: str, bounds: tuple[str, str]) -> AnyValue:
-    def decompose(
-        like: Expr | None,
-        *,
-        shape: tuple[int, ...] | None,
-        dtype: np.dtype[AnyValue] | None,
-        seed: float | None,
-        **given: float,
-    ) -> Expr:
-        kind = like.type if like is not None and isinstance(like.type, TensorType) else None
-        wanted = _draw_dtype(kind, dtype)
-        a, b = (const(given[bound], _compute_dtype(wanted)) for bound in bounds)
-        sizes = _static(like, shape)
-        drawn = call(
-            name, _fixed_key(seed), a, b, out_shape=sizes, out_dtype=_compute_dtype(wanted)
-        )
-        result = TupleGetItem(drawn, 1)
-        return result if wanted == _compute_dtype(wanted) else call("cast", result, dtype=wanted)
-
-    return decompose
+def _decompose_draw(
+    like: Expr | None,
+    *,
+    name: str,
+    bounds: tuple[str, str],
+    shape: tuple[int, ...] | None,
+    dtype: np.dtype[AnyValue] | None,
+    seed: float | None,
+    **given: float,
+) -> Expr:
+    kind = like.type if like is not None and isinstance(like.type, TensorType) else None
+    wanted = _draw_dtype(kind, dtype)
+    a, b = (const(given[bound], _compute_dtype(wanted)) for bound in bounds)
+    sizes = _static(like, shape)
+    drawn = call(name, _fixed_key(seed), a, b, out_shape=sizes, out_dtype=_compute_dtype(wanted))
+    result = TupleGetItem(drawn, 1)
+    return result if wanted == _compute_dtype(wanted) else call("cast", result, dtype=wanted)
 
 
 def _draw(
@@ -133,7 +131,7 @@ def _draw(
     "serde.random_uniform",
     traits=(Random, BitLevel, TypeOnly(0)),
     infer=_draw_type,
-    decompose=_build_draw_decomposition("random.uniform", ("low", "high")),
+    decompose=partial(_decompose_draw, name="random.uniform", bounds=("low", "high")),
     samples=[
         sample(shape=[2, 3], seed=1.0),
         sample((4, 2), low=-1.0, high=5.0, seed=2.5),
@@ -153,7 +151,7 @@ def random_uniform(like: Array | None, *, random: RandomUniform) -> Array:
     "serde.random_normal",
     traits=(Random, BitLevel, TypeOnly(0)),
     infer=_draw_type,
-    decompose=_build_draw_decomposition("random.normal", ("mean", "scale")),
+    decompose=partial(_decompose_draw, name="random.normal", bounds=("mean", "scale")),
     samples=[
         sample(shape=[2, 3], seed=1.0),
         sample((4, 2), mean=-1.0, scale=5.0, seed=2.5),

@@ -7,6 +7,7 @@ sums are accumulated in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any as AnyValue
 
 import numpy as np
@@ -52,19 +53,15 @@ def _log_sum_exp(data: Array, axis: Axes, keepdims: bool) -> Array:
     return np.asarray(total if keepdims else total.squeeze(axis)).astype(data.dtype)
 
 
-def _build_decomposition(before: str | None, after: str | None) -> Callable[..., Expr]:
-    """Return the decomposition of :func:`_of_sum`; before is an operator's name or "square"."""
-
-    def decompose(data: Expr, **attrs: AnyValue) -> Expr:
-        terms = data
-        if before == "square":
-            terms = call("multiply", data, data)
-        elif before is not None:
-            terms = call(before, data)
-        total = call("sum", terms, **attrs)
-        return total if after is None else call(after, total)
-
-    return decompose
+def _decompose_sum(data: Expr, *, before: str | None, after: str | None, **attrs: AnyValue) -> Expr:
+    """Decompose :func:`_of_sum`; before is an operator's name or "square"."""
+    terms = data
+    if before == "square":
+        terms = call("multiply", data, data)
+    elif before is not None:
+        terms = call(before, data)
+    total = call("sum", terms, **attrs)
+    return total if after is None else call(after, total)
 
 
 def _decompose_log_sum_exp(
@@ -89,7 +86,7 @@ declare(
     _of_sum(np.abs, _same),
     "``y = sum(abs(x))`` over axes.",
     infer=number_type,
-    decompose=_build_decomposition("abs", None),
+    decompose=partial(_decompose_sum, before="abs", after=None),
     more=[_INTEGERS, _HALVES, _DOUBLES],
 )
 declare(
@@ -97,7 +94,7 @@ declare(
     _of_sum(np.square, np.sqrt),
     "``y = sqrt(sum(x**2))`` over axes.",
     infer=_float_type,
-    decompose=_build_decomposition("square", "sqrt"),
+    decompose=partial(_decompose_sum, before="square", after="sqrt"),
     more=[_HALVES, _DOUBLES],
 )
 declare(
@@ -105,7 +102,7 @@ declare(
     _of_sum(np.square, _same),
     "``y = sum(x**2)`` over axes.",
     infer=number_type,
-    decompose=_build_decomposition("square", None),
+    decompose=partial(_decompose_sum, before="square", after=None),
     more=[_INTEGERS, _HALVES, _DOUBLES],
 )
 declare(
@@ -113,7 +110,7 @@ declare(
     _of_sum(_same, np.log),
     "``y = log(sum(x))`` over axes.",
     infer=_float_type,
-    decompose=_build_decomposition(None, "log"),
+    decompose=partial(_decompose_sum, before=None, after="log"),
     more=_POSITIVE,
 )
 declare(

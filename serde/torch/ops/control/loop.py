@@ -15,6 +15,7 @@ from serde.torch.model import Graph
 from serde.torch.ops.control.body import HINT, begin_state, param_type, repeat, stack
 from serde.torch.ops.control.branch import as_condition, run_inline
 from serde.torch.ops.table import OPS, Export, Import, Value
+from serde.walk.bodies import only_result
 from serde.walk.export_context import Writing
 
 
@@ -175,7 +176,7 @@ def import_while_loop(
     arg3: Sequence[AnyValue] = (),
 ) -> list[Expr]:
     """The condition is asked before the first turn, and by the body before each further one."""
-    first = _only(run_inline(ctx, arg0, [*arg2, *arg3], "cond"))
+    first = only_result(run_inline(ctx, arg0, [*arg2, *arg3], "cond"))
     state = [ctx.number(each) for each in arg2]
     numbers = [not isinstance(x, Expr) or ctx.is_number(x) for x in arg2]
     count = Var("turn", TensorType((), "int64"))
@@ -184,7 +185,7 @@ def import_while_loop(
         given = [ctx.number(x) for x in ctx.run(arg1, scope, [*params, *ctx.take(scope, arg3)])]
         asked = ctx.enter("cond", function=True)
         asked.captures = scope.captures
-        going = _only(ctx.run(arg0, asked, [*given, *ctx.take(asked, arg3)]))
+        going = only_result(ctx.run(arg0, asked, [*given, *ctx.take(asked, arg3)]))
         return [as_condition(ctx, ctx.number(going)), *given]
 
     repeated = repeat(ctx, [count], state, numbers, body, skip=1)
@@ -194,10 +195,3 @@ def import_while_loop(
     )
     parts = [ctx.fold(TupleGetItem(found, i)) for i in range(len(repeated.state))]
     return repeated.settle(ctx, parts, numbers)
-
-
-def _only(found: Sequence[AnyValue]) -> AnyValue:
-    """Return what the condition of a loop gives, which is one value."""
-    if len(found) != 1:
-        raise Unsupported(f"a condition of {len(found)} results")
-    return found[0]

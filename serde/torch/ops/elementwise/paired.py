@@ -63,16 +63,12 @@ def _logaddexp2(ctx: Import, x: Expr, y: Expr) -> Expr:
     return relay.where(same, x, relay.add(relay.maximum(x, y), rest))
 
 
-def _times_log(function: str) -> Pair:
+def _times_log(ctx: Import, x: Expr, y: Expr, *, function: str) -> Expr:
     """Return ``x * log(y)``, which is 0 where `x` is, unless `y` is no number."""
-
-    def times_log(ctx: Import, x: Expr, y: Expr) -> Expr:
-        zero = ctx.scalar(0, ctx.dtype(x))
-        found = relay.multiply(x, call(function, y))
-        nothing = relay.logical_and(relay.equal(x, zero), relay.logical_not(relay.isnan(y)))
-        return relay.where(nothing, zero, found)
-
-    return times_log
+    zero = ctx.scalar(0, ctx.dtype(x))
+    found = relay.multiply(x, call(function, y))
+    nothing = relay.logical_and(relay.equal(x, zero), relay.logical_not(relay.isnan(y)))
+    return relay.where(nothing, zero, found)
 
 
 FLOATS: dict[str, Pair] = {
@@ -82,9 +78,9 @@ FLOATS: dict[str, Pair] = {
     "aten::hypot": _hypot,
     "aten::logaddexp": lambda _ctx, x, y: log_add_exp(x, y),
     "aten::logaddexp2": _logaddexp2,
-    "aten::special_xlog1py": _times_log("serde.log1p"),
-    "aten::special_xlogy": _times_log("log"),
-    "aten::xlogy": _times_log("log"),
+    "aten::special_xlog1py": partial(_times_log, function="serde.log1p"),
+    "aten::special_xlogy": partial(_times_log, function="log"),
+    "aten::xlogy": partial(_times_log, function="log"),
 }
 """Functions that make floats of integers."""
 

@@ -126,24 +126,22 @@ OPS.imports("aten::__upsample_bilinear")(
 )
 
 
-def _make_resize_exporter(rank: int) -> Callable[..., Value]:
-    def export_resize(
-        ctx: Export,
-        data: Value,
-        *,
-        size: tuple[Dim, ...] | None,
-        roi: tuple[float, ...] | None,
-        resize: ImageResize,
-    ) -> Value:
-        region = _spans(roi or (0.0,) * (2 * rank))
-        resizing = Resizing(resize.interpolation, 1e-5, region, resize.extrapolation_value)
-        return resizing.write(ctx, data, range(2, 2 + rank), size or ())
-
-    return export_resize
+def _export_resize(
+    ctx: Export,
+    data: Value,
+    *,
+    rank: int,
+    size: tuple[Dim, ...] | None,
+    roi: tuple[float, ...] | None,
+    resize: ImageResize,
+) -> Value:
+    region = _spans(roi or (0.0,) * (2 * rank))
+    resizing = Resizing(resize.interpolation, 1e-5, region, resize.extrapolation_value)
+    return resizing.write(ctx, data, range(2, 2 + rank), size or ())
 
 
 for _rank in SPATIAL:
-    OPS.exports(f"image.resize{_rank}d")(_make_resize_exporter(_rank))
+    OPS.exports(f"image.resize{_rank}d")(partial(_export_resize, rank=_rank))
 
 
 def _spans(ends: Sequence[AnyValue]) -> list[tuple[AnyValue, AnyValue]]:

@@ -156,7 +156,7 @@ def import_select(ctx: Import, self: Expr, *, dim: int, index: SymInt) -> Expr:
     length = ctx.type(self).shape[axis]
     place = _bound(ctx, index, length)
     if place is None:
-        return _select_computed(ctx, self, axis, index)
+        return call("serde.take", self, ctx.scalar(index, "int64"), axis=axis)
     if isinstance(length, int):
         if not -length <= place < length:
             raise Unsupported(f"index {place} is outside a length of {length}")
@@ -166,11 +166,6 @@ def import_select(ctx: Import, self: Expr, *, dim: int, index: SymInt) -> Expr:
     end = FAR if place == -1 else place + 1
     part = relay.strided_slice(self, [place], [end], [1], axes=[axis])
     return relay.squeeze(part, axis=(axis,))
-
-
-def _select_computed(ctx: Import, x: Expr, axis: int, index: SymInt) -> Expr:
-    """A negative index counts from the end."""
-    return call("serde.take", x, ctx.scalar(index, "int64"), axis=axis)
 
 
 @OPS.imports("aten::slice_scatter", "aten::slice_inverse")

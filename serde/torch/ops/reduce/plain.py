@@ -49,14 +49,17 @@ def count(ctx: Import, x: Expr, axes: tuple[int, ...], dtype: str) -> Expr:
     return ctx.scalar(total, dtype)
 
 
-@OPS.imports("aten::sum")
-def import_sum(
-    ctx: Import, self: Expr, *, dim: Axes = None, keepdim: bool = False, dtype: DType = None
-) -> Expr:
+def import_total(
+    ctx: Import, self: Expr, *, of_truths: str, target: str, dim: Axes = None,
+    keepdim: bool = False, dtype: DType = None,
+) -> Expr:  # fmt: skip
     x = as_summed(ctx, self, dtype)
-    if ctx.dtype(x) == "bool":
-        return relay.any(x, axis=ctx.axes(x, dim), keepdims=keepdim)
-    return relay.sum(x, axis=ctx.axes(x, dim), keepdims=keepdim)
+    name = of_truths if ctx.dtype(x) == "bool" else target
+    return call(name, x, axis=ctx.axes(x, dim), keepdims=keepdim)
+
+
+import_sum = OPS.imports("aten::sum")(partial(import_total, of_truths="any", target="sum"))
+OPS.imports("aten::prod")(partial(import_total, of_truths="all", target="prod"))
 
 
 @OPS.imports("aten::sum_to_size")
@@ -102,16 +105,6 @@ def import_nanmean(
     present = relay.cast(relay.logical_not(relay.isnan(x)), "float32")
     found = relay.sum(present, axis=axes, keepdims=keepdim)
     return relay.divide(total, ctx.cast(found, ctx.dtype(total)))
-
-
-@OPS.imports("aten::prod")
-def import_prod(
-    ctx: Import, self: Expr, *, dim: Axes = None, keepdim: bool = False, dtype: DType = None
-) -> Expr:
-    x = as_summed(ctx, self, dtype)
-    if ctx.dtype(x) == "bool":
-        return relay.all(x, axis=ctx.axes(x, dim), keepdims=keepdim)
-    return relay.prod(x, axis=ctx.axes(x, dim), keepdims=keepdim)
 
 
 def _import_extreme(

@@ -120,12 +120,8 @@ def import_cov(
         less = relay.multiply(less, relay.divide(squares, total))
     divisor = relay.maximum(relay.subtract(total, less), ctx.scalar(0, dtype))
     found = relay.divide(relay.nn.dense(weighted, centred, units=None), divisor)
-    return relay.reshape(found, newshape=()) if rank < 2 or _is_one(ctx, x) else found
-
-
-def _is_one(ctx: Import, x: Expr) -> bool:
-    """Whether a matrix has one row, of which PyTorch gives a scalar."""
-    return ctx.type(x).shape[0] == 1
+    # Of a matrix of one row, PyTorch gives a scalar.
+    return relay.reshape(found, newshape=()) if rank < 2 or ctx.type(x).shape[0] == 1 else found
 
 
 @OPS.imports("aten::corrcoef")

@@ -84,7 +84,7 @@ def export_take(
     if mode != "fast":
         count = _length_as(ctx, ctx.type(x).shape[place], indices)
         indices = ctx.spell(lambda i, n: index.within(i, n, mode), indices, count)
-    shared = _count_batch_dims(batch_dims, ctx.type(indices).rank)
+    shared = batch_dims + ctx.type(indices).rank if batch_dims < 0 else batch_dims
     if not shared:
         return _emit_gather(ctx, x, indices, place)
     return emit_in(
@@ -97,11 +97,6 @@ def expand_take(data: Expr, indices: Expr, *, batch_dims: int, axis: int | None,
     """Before iOS16, indices share no axes."""
     narrow = relay.cast(indices, "int32")
     return take_from_one_axis(data, narrow, batch_dims=batch_dims, axis=axis, mode=mode)
-
-
-def _count_batch_dims(batch_dims: int, rank: int) -> int:
-    """Return how many axes indices share with what they take; below zero it counts from the end."""
-    return batch_dims + rank if batch_dims < 0 else batch_dims
 
 
 def _lengths(x: Expr) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from serde.coreml.mlprogram.operators import MOVE_DTYPES, cast_to, compute_dtype
 from serde.coreml.mlprogram.ops.table import OPS, Export, Import, Value
 from serde.coreml.value import MAX_RANK
 from serde.errors import Unsupported
-from serde.relay.ir import Call, Expr, OpDef, TensorType, call, normalize_axes
+from serde.relay.ir import Call, Expr, TensorType, call, is_call, normalize_axes
 from serde.relay.ir.dims import Any, Dim, product, same_shape
 from serde.relay.op.shape.reshape import new_shape
 
@@ -118,11 +118,7 @@ def import_reshape(ctx: Import, x: Expr, shape: Expr) -> Expr:
 def _is_direct(node: Call) -> bool:
     """Whether what is reshaped is no transpose of more axes than Core ML has."""
     source = node.args[0]
-    return not (_is_call(source, "transpose") and _rank(source) > MAX_RANK)
-
-
-def _is_call(node: Expr, op: str) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == op
+    return not (is_call(source, "transpose") and _rank(source) > MAX_RANK)
 
 
 def _rank(node: Expr) -> int:
@@ -139,7 +135,7 @@ def expand_reshape(data: Expr, *, newshape: AnyValue, allowzero: bool) -> Expr:
     given = inner.type.shape if isinstance(inner.type, TensorType) else ()
     if any(isinstance(dim, Any) for dim in given):
         raise Unsupported(f"a transpose of {len(given)} axes; Core ML has {MAX_RANK} at most")
-    found = inner.args[0] if isinstance(inner, Call) and _is_call(inner, "reshape") else inner
+    found = inner.args[0] if is_call(inner, "reshape") else inner
     left = list(range(len(given)))
     done: list[int] = []
     for axis in order:
