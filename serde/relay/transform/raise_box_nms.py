@@ -17,6 +17,7 @@ from serde.relay.ir import Dim, OpDef, TensorType, call, is_call, post_order
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var, const
 from serde.relay.ir.leaves import known_shape
 from serde.relay.transform.compose import Match, Pattern, same_calls
+from serde.relay.transform.fold_shape import MAX_VALUES
 
 __all__ = ["box_nms_patterns"]
 
@@ -178,7 +179,7 @@ def _raise_from_sorted(
     count, bound, lowest = (each.reshape(()) for each in limits if each is not None)
     batch, number, _ = known_shape(data)
     form = _read_form(form, match, template, number)
-    if not _all_least(nothing, (batch, form.taken)) or count < form.taken:
+    if not _all_least(nothing, (batch, form.taken), params) or count < form.taken:
         return None
     again = _sorted_rows(form, data, nothing, most, overlap, least)
     if np.float32(form.least) != lowest or not same_calls(again, match.root):
@@ -242,21 +243,22 @@ def _rows(data: Expr) -> bool:
     return isinstance(type_, TensorType) and type_.rank == 3 and type_.dtype == "float32"
 
 
-def _all_least(nothing: Expr, shape: Sequence[Dim]) -> bool:
+def _all_least(nothing: Expr, shape: Sequence[Dim], params: Mapping[str, Weight]) -> bool:
     """Whether a tensor of a shape holds minus infinity alone."""
     if not isinstance(nothing.type, TensorType) or nothing.type.shape != tuple(shape):
         return False
     if is_call(nothing, "full"):
         nothing = nothing.args[0]
-    return isinstance(nothing, Constant) and bool(np.isneginf(nothing.data).all())
+    numbers = _numbers(nothing, params, MAX_VALUES)
+    return numbers is not None and bool(np.isneginf(numbers).all())
 
 
-def _numbers(x: Expr, params: Mapping[str, Weight]) -> Array | None:
+def _numbers(x: Expr, params: Mapping[str, Weight], most: int = _MOST_READ) -> Array | None:
     """Return the few numbers that a constant or weight is; None for anything else."""
     if isinstance(x, Constant):
         return x.data
     weight = params.get(x.name_hint) if isinstance(x, Var) else None
-    return weight.array() if weight is not None and weight.size <= _MOST_READ else None
+    return weight.array() if weight is not None and weight.size <= most else None
 
 
 _PADDED = ("data", "most", "overlap", "least", "filler")
