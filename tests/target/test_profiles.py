@@ -154,6 +154,48 @@ def test_integers_stay_wide_where_their_numbers_may_not_fit(
     np.testing.assert_array_equal(run(made, extreme)[0], run(proto, extreme)[0])
 
 
+FAR = np.array([2**63 - 1])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "feeds", "weights"),
+    [
+        # An end beyond the axis is the axis.
+        ([helper.make_node("Slice", ["data", "x", "far"], ["y"])], [2], {"far": FAR}),
+        # What is no place of the depth is none.
+        ([helper.make_node("OneHot", ["x", "depth", "values"], ["y"])], [2**32 + 1],
+         {"depth": np.array(4), "values": np.float32([0, 1])}),
+        ([helper.make_node("Range", ["zero", "x0", "step"], ["z"]),
+          helper.make_node("Div", ["z", "step"], ["q"]),
+          helper.make_node("Cast", ["q"], ["y"], to=FLOAT)], [2**40],
+         {"zero": np.array(0), "step": np.array(2**38)}),
+        ([helper.make_node("Pow", ["two", "x"], ["z"]),
+          helper.make_node("Cast", ["z"], ["y"], to=FLOAT)], [40], {"two": np.array([2])}),
+    ],
+    ids=["Slice", "OneHot", "Range", "Pow"],
+)  # fmt: skip
+def test_what_is_no_index_stays_wide(
+    nodes: list[onnx.NodeProto], feeds: list[int], weights: dict[str, np.ndarray]
+) -> None:
+    """By way of int32 where an input holds it, and of a constant where it does not."""
+    large = feeds[0] >= 2**31
+    inputs = {"data": (FLOAT, [9])} if "data" in nodes[0].input else {}
+    if not large:
+        inputs["x"] = (INT64, [1])
+    else:
+        halves = [helper.make_node("Mul", ["half", "two32"], ["x"])]
+        halves += [helper.make_node("Squeeze", ["x"], ["x0"])]
+        nodes = [*halves, *nodes]
+        inputs["half"] = (INT64, [1])
+        weights = {**weights, "two32": np.array(2**20)}
+    rank = {"OneHot": 2}.get(nodes[-1].op_type, 1)
+    shape = [f"d{axis}" for axis in range(rank)]
+    proto = model(nodes, inputs, {"y": (FLOAT, shape)}, weights)
+    made, _ = written_for("openvino", proto)
+    given = {"data": np.arange(9.0), "x": np.array(feeds), "half": np.array([feeds[0] >> 20])}
+    np.testing.assert_array_equal(run(made, given)[0], run(proto, given)[0])
+
+
 def positions(last: str) -> onnx.ModelProto:
     """Rows of a table by positions that a mask counts; and where these go besides."""
     nodes = [

@@ -316,9 +316,15 @@ RangeRule = Callable[["Call", Mapping[str, int]], Iterable[tuple["Expr", Range]]
 
 @dataclass(frozen=True)
 class InRange(Trait):
-    """Operands must lie in a range: an index beyond its table is an error."""
+    """Operands must lie in a range: an index beyond its table is an error.
+
+    Attributes:
+        rule: The operands and the ranges.
+        exact: Whether all beyond is an error; else the range is what says something.
+    """
 
     rule: RangeRule
+    exact: bool = True
 
 
 @dataclass(frozen=True)

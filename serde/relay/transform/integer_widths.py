@@ -149,7 +149,7 @@ class _Narrowing:
         for node in post_order(model.main.body):
             if node not in self._sizes:
                 self._sizes[node] = self._size(node)
-            if node in indices:
+            if node in indices and not isinstance(node, Constant):
                 self._sizes[node] = min(self._sizes[node], _LONGEST)
         self._modular = _modular(model.main.body, indices)
 
@@ -212,7 +212,9 @@ def _indices(root: Expr) -> set[Expr]:
     found: set[Expr] = set()
     for node in _always(root):
         rule = trait_of(node, InRange)
-        if rule is not None and isinstance(node, Call):
+        if rule is None or not rule.exact or not isinstance(node, Call):
+            continue
+        if node.attrs.get("mode") not in ("clip", "wrap"):
             found |= {x for x, (_, most) in rule.rule(node, {}) if most < LEAST_LARGE}
     waiting = [*found]
     while waiting:
@@ -242,7 +244,7 @@ def _modular(root: Expr, indices: set[Expr]) -> set[Expr]:
             users.setdefault(each, []).append(node)
     found: set[Expr] = set()
     for node in reversed(order):
-        if node in indices:
+        if node in indices and not isinstance(node, Constant):
             found.add(node)
         elif _is_wide(node) and node in users and _is_sum(node):
             passed = (each in found and _passes(node, each) for each in users[node])

@@ -201,7 +201,7 @@ _binary(
     "``y = lhs ** rhs``.",
     infer=_number,
     samples=_POWERS,
-    traits=(Arithmetic, InRange(ranges.integer_powers)),
+    traits=(Arithmetic, InRange(ranges.integer_powers, exact=False)),
 )
 _declare_each(
     ("maximum", np.maximum, "``y = max(lhs, rhs)``."),

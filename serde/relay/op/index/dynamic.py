@@ -54,7 +54,10 @@ _ON, _OFF = np.array(1, np.float32), np.array(0, np.float32)
 
 @relay_op(
     "dyn.one_hot",
-    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), InRange(ranges.below_operand_depth)),
+    traits=(
+        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
+        InRange(ranges.below_operand_depth, exact=False),
+    ),
     infer=_one_hot_type,
     decompose=decompose_dyn_one_hot,
     by_value=["depth"],
@@ -142,7 +145,7 @@ _ONE = tensor((1,), "int64", low=1, high=1)
 
 
 @relay_op(
-    "dyn.strided_slice", traits=(Moves(), InRange(ranges.slice_ends)),
+    "dyn.strided_slice", traits=(Moves(), InRange(ranges.slice_ends, exact=False)),
     infer=_strided_slice_type,
     by_value=["begin", "end", "strides"],
     samples=[

@@ -59,7 +59,7 @@ _ON, _OFF = np.array(1, np.float32), np.array(0, np.float32)
 
 @relay_op(
     "one_hot",
-    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), InRange(ranges.below_depth)),
+    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), InRange(ranges.below_depth, exact=False)),
     infer=_one_hot_type,
     decompose=decompose_one_hot,
     samples=[

@@ -134,7 +134,7 @@ _OFF_ON = np.array([0, 1], np.float32)
 
 @relay_op(
     "serde.one_hot",
-    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), InRange(ranges.below_depth)),
+    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), InRange(ranges.below_depth, exact=False)),
     infer=_one_hot_type,
     decompose=_decompose_one_hot,
     samples=[

@@ -158,7 +158,7 @@ def _arange_type(
 
 @relay_op(
     "arange",
-    traits=(Float32(), InRange(ranges.increasing_range)),
+    traits=(Float32(), InRange(ranges.increasing_range, exact=False)),
     infer=_arange_type,
     by_value=["start", "end", "step"],
     samples=[
