@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any as AnyValue
 
 from serde.bridge.contract import AnyBridge
 from serde.bridge.ranges import BoundedName, bounded_axes, declared_ranges
 from serde.bridge.summary import TensorSummary
 from serde.core import Report, dataclass, field, replace
+from serde.core.lossy import OTHER_LENGTHS
 from serde.errors import OptionError, UnsupportedModelError, raise_if_refused
 from serde.relay.ir import Constant, Expr, Function, TensorType, TupleType, rewrite
 from serde.relay.ir.dims import DimLike, SymDim, as_dim, substitute, symbol
@@ -131,7 +133,7 @@ def _read_opened(
     given = {name: list(shape) for name, shape in options.input_shapes.items()}
     if opened.shapes == given:
         model = bridge.to_relay(native, options, report=report)
-        return _follow(model, opened, report)
+        return _follow(model, opened, report, options.allow)
     trial = Report(report.title)
     try:
         model = bridge.to_relay(native, replace(options, input_shapes=opened.shapes), report=trial)
@@ -140,17 +142,20 @@ def _read_opened(
         if {*opened.lengths} - {opened.batch}:
             raise  # Nobody has looked at its literals.
         return plain
+    told = len(trial.allowed)
     try:
-        model = _follow(model, opened, trial)
+        model = _follow(model, opened, trial, options.allow)
     except UnsupportedModelError:
         with suppress(UnsupportedModelError):
             bridge.to_relay(native, options, report=Report())
         report.issues += trial.issues
         raise_if_refused(report)
     if model.meta.opened is None or not model.meta.opened.rewritten:
+        report.allowed += trial.allowed[told:]
         plain = bridge.to_relay(native, options, report=report)
         return replace(plain, meta=replace(plain.meta, opened=model.meta.opened))
     report.notes += trial.notes
+    report.allowed += trial.allowed
     report.fallbacks += trial.fallbacks
     shapes = {
         each.name_hint: [substitute(dim, opened.wanted) for dim in each.type.shape]
@@ -209,8 +214,10 @@ def _open_axis(
     return given if times != 1 or (isinstance(given, str) and given == label) else label
 
 
-def _follow(model: RelayModel, opened: _Opened, report: Report) -> RelayModel:
-    """Return a model whose literals follow the lengths, if they have to."""
+def _follow(
+    model: RelayModel, opened: _Opened, report: Report, allow: Collection[str]
+) -> RelayModel:
+    """Return a model whose literals follow the lengths, or stay where the caller allows it."""
     found, changed = model, list[str]()
     dims = [d for each in model.inputs() for d in getattr(each.type, "shape", ())]
     kept = {name for dim in dims if isinstance(dim, SymDim) for name in dim.symbols()}
@@ -223,10 +230,16 @@ def _follow(model: RelayModel, opened: _Opened, report: Report) -> RelayModel:
         among = {name: [length] * 4 for name, length in opened.wanted.items()}
         for name, (least, most) in opened.bounds.items():
             among[name] = [most, least, (least + most) // 2, least + 1]
-        found, changed = open_lengths(
-            model, opened.lengths, report, trials=usual_trials(opened.lengths, among),
-            needed=2 if opened.bounds else 0, batch=batch,
-        )  # fmt: skip
+        needed, trials = 2 if opened.bounds else 0, usual_trials(opened.lengths, among)
+        open_ = partial(open_lengths, model, opened.lengths, trials=trials, needed=needed)
+        trial, plain = Report(), Report()
+        found, changed = open_(trial, batch=batch)
+        if trial.issues and OTHER_LENGTHS.name in allow:
+            open_(plain, rewriting=False)
+            if not plain.issues:
+                report.allowed += trial.issues
+                trial.issues, changed = [], []
+        report.issues += trial.issues
     raise_if_refused(report)
     if changed:
         changed = [_with_lengths(each, opened.wanted) for each in changed]

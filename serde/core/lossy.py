@@ -112,7 +112,7 @@ MISMATCHED_PAIR = declare_lossy_step(
     "mismatched-pair", "parameters are read with a graph that they were not written with"
 )
 OTHER_LENGTHS = declare_lossy_step(
-    "other-lengths", "a traced model is read for other lengths than those it was traced with"
+    "other-lengths", "numbers that may hold a length stay, at other lengths than a model has"
 )
 QUANTISED_AS_FLOATS = declare_lossy_step(
     "quantised-as-floats", "integer arithmetic of quantised operators is done on floats"

@@ -206,7 +206,8 @@ class _Walk:
                 return TypeInferenceError("indices are of one entry")
         failure = self._infer(new)
         made = new.type.shape if isinstance(new.type, TensorType) else None
-        if failure is None and made is not None and not self.reader.longer(made):
+        is_new = failure is None and made is not None and not self.reader.longer(made)
+        if is_new and self._rewriting:
             lengths = [{*self.reader.longer(shape).values()} for shape in shapes]
             if any(each and each.issubset(shape) for each in lengths for shape in kept):
                 return TypeInferenceError("an operand is as long as another was")
@@ -274,11 +275,11 @@ class _Walk:
         """Return a call of other operands, its literals following the lengths."""
         new = rebuild(node, parts)
         rule = LITERALS.get(node.op.name if isinstance(node.op, Op) else "")
-        if not isinstance(new, Call) or rule is None or not parts:
+        if not isinstance(new, Call) or rule is None or not (parts and self._rewriting):
             return new if isinstance(new, Call) else node
         self.reader.node = node
         changes = rule(new.attrs, _shape(parts[0]), self.reader)
-        if not changes or not self._rewriting:
+        if not changes:
             return new
         made = set_type(Call(new.op, new.args, Attrs({**new.attrs, **changes}), span=node.span))
         for name, value in changes.items():

@@ -58,6 +58,21 @@ def test_a_size_that_may_be_two_lengths_is_refused(name: str, node: str) -> None
     assert [each.node for each in caught.value.report.issues] == [node]
 
 
+@pytest.mark.parametrize(("name", "node"), [("segmentation", "c"), ("doubled", "y")])
+def test_literals_stay_where_it_is_allowed(name: str, node: str, tmp_path: Path) -> None:
+    source, path = image(8, 8, DOUBTFUL[name](8, 8)), tmp_path / "net.onnx"
+    shapes = {"x": (1, 3, "H", 8)}
+    report = serde.convert(source, path, input_shapes=shapes, allow=["other-lengths"])
+    assert [each.node for each in report.allowed] == [node]
+    source.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "H"
+    names = [each.name for each in source.graph.output]
+    del source.graph.output[:], source.graph.value_info[:]
+    source.graph.output.extend(onnx.ValueInfoProto(name=each) for each in names)
+    x = np.random.default_rng(0).normal(size=(1, 3, 12, 8)).astype(np.float32)
+    found, wanted = run(onnx.load(path), x), run(source, x)
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("size", ["numbers", "names"])
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_follow_is_named(name: str, size: str) -> None:
