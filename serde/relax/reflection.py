@@ -17,8 +17,7 @@ __all__ = [
 
 def handle_of(node: AnyValue) -> int:
     """Return what tells an object from all others while it lives; ``==`` of lengths does not."""
-    found: int = node.__chandle__()
-    return found
+    return node.__chandle__()
 
 
 def name_of(variable: AnyValue) -> str:

@@ -166,8 +166,7 @@ class Store:
             given = {**wanted, "ContinuationToken": token} if token else wanted
 
             def ask(given: Mapping[str, AnyValue] = given) -> Mapping[str, AnyValue]:
-                page: Mapping[str, AnyValue] = self.fs.call_s3("list_objects_v2", **given)
-                return page
+                return self.fs.call_s3("list_objects_v2", **given)
 
             page = self.ask(ask, f"{bucket}/{prefix}")
             yield from _entries_of_page(bucket, page)
@@ -177,8 +176,7 @@ class Store:
         """List folder by folder; no more is held than the folders on the way to one."""
 
         def ask() -> list[Mapping[str, AnyValue]]:
-            found: list[Mapping[str, AnyValue]] = self.fs.ls(folder, detail=True)
-            return found
+            return self.fs.ls(folder, detail=True)
 
         found = [Entry.of(each) for each in self.ask(ask, folder)]
         own = folder.rstrip("/")
@@ -197,18 +195,15 @@ class Store:
         Raises:
             Exception: Whatever the library of the store raises.
         """
-        data: bytes = self.fs.cat_file(path, start=start, end=stop)
-        return data
+        return self.fs.cat_file(path, start=start, end=stop)
 
     def open(self, path: str, piece: int) -> BinaryIO:
         """Open an object so that reads of `piece` bytes are requests for ranges."""
-        file: BinaryIO = self.fs.open(path, "rb", block_size=piece, cache_type="none")
-        return file
+        return self.fs.open(path, "rb", block_size=piece, cache_type="none")
 
     def stream(self, path: str) -> BinaryIO:
         """Open an object that can be read front to back only."""
-        file: BinaryIO = self.fs.open(path, "rb", block_size=0)
-        return file
+        return self.fs.open(path, "rb", block_size=0)
 
     @property
     def writes_whole(self) -> bool:

@@ -203,6 +203,5 @@ class _Quote(ast.NodeTransformer):
     def _item(self, node: ast.expr) -> ast.expr:
         names = set(_names(node))
         if "R" in names:
-            visited: ast.expr = self.visit(node)
-            return visited
+            return self.visit(node)
         return ast.Constant(ast.unparse(node)) if names & self._variables else node
