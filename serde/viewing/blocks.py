@@ -126,9 +126,7 @@ class _Folder:
                 items += part
                 continue
             items.append(self._scope(name, part, depth + 1))
-        items = self._in_order(items)
-        items = self._repeats(items)
-        return self._sections(self._alike(items))
+        return self._sections(self._alike(self._repeats(self._in_order(items))))
 
     def _scope(self, name: str, members: Sequence[int], depth: int) -> Group:
         """Return the box of a scope; one that only holds another is named after both."""
@@ -370,7 +368,7 @@ class _Folder:
             total = 0
             cut: list[Item] = []
             for part in parts:
-                count = sum(_size(item) for item in part)
+                count = len(_owners(part))
                 title = _section_title(part, total, count)
                 cut.append(self._finish(Group(title, "section", part)))
                 total += count
@@ -435,10 +433,6 @@ def _section_title(part: Sequence[Item], before: int, count: int) -> str:
     if len(titles) == len(part):
         return _common_title(titles)
     return f"nodes {before + 1:,}\N{EN DASH}{before + count:,}"
-
-
-def _size(item: Item) -> int:
-    return item.size if isinstance(item, Group) else 1
 
 
 def _first(item: Item) -> int:
