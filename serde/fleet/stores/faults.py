@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import random
-import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
@@ -69,7 +68,6 @@ _REFUSED_NAMES: Final = frozenset(
     }
 )
 _DISK: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
-_STATUS: Final = re.compile(r"\b([45]\d\d)\b")
 
 
 class Truncated(OSError):
@@ -125,8 +123,8 @@ def retrying(
         except SerdeError:
             raise
         except Exception as error:
-            if _is_local(error):
-                raise
+            if isinstance(error, OSError) and error.errno in _DISK:
+                raise  # The fault is of the disk here, which names no store.
             passes = is_transient(error)
             lost = _is_unreachable(error) and time.monotonic() - start > retries.patience
             if not passes or lost or attempt + 1 == retries.attempts:
@@ -134,11 +132,6 @@ def retrying(
                 raise store_error(error, url, tries, secrets) from error
         retries.pause(attempt)
     raise AssertionError("unreachable")  # pragma: no cover
-
-
-def _is_local(error: BaseException) -> bool:
-    """Whether the fault is of the disk here, which names no store."""
-    return isinstance(error, OSError) and error.errno in _DISK
 
 
 def _is_unreachable(error: BaseException) -> bool:

@@ -7,6 +7,7 @@ a process that forks stages its sources before, and the child converts what lies
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any as AnyValue, BinaryIO, Final, TypeVar
 
 from serde.core import dataclass, field, is_installed, parse_json, replace, require
@@ -164,21 +165,15 @@ class Store:
         token: str | None = ""
         while token is not None:
             given = {**wanted, "ContinuationToken": token} if token else wanted
-
-            def ask(given: Mapping[str, AnyValue] = given) -> Mapping[str, AnyValue]:
-                return self.fs.call_s3("list_objects_v2", **given)
-
-            page = self.ask(ask, f"{bucket}/{prefix}")
+            action = partial(self.fs.call_s3, "list_objects_v2", **given)
+            page = self.ask(action, f"{bucket}/{prefix}")
             yield from _entries_of_page(bucket, page)
             token = page.get("NextContinuationToken") if page.get("IsTruncated") else None
 
     def _walk(self, folder: str, start: str, deep: bool) -> Iterator[Entry]:
         """List folder by folder; no more is held than the folders on the way to one."""
-
-        def ask() -> list[Mapping[str, AnyValue]]:
-            return self.fs.ls(folder, detail=True)
-
-        found = [Entry.of(each) for each in self.ask(ask, folder)]
+        listed = self.ask(lambda: self.fs.ls(folder, detail=True), folder)
+        found = [Entry.of(each) for each in listed]
         own = folder.rstrip("/")
         for each in sorted(found, key=lambda entry: entry.path):
             path = each.path.rstrip("/")
@@ -225,8 +220,8 @@ def _protocols(fs: AnyValue) -> tuple[str, ...]:
 def _entries_of_page(bucket: str, page: Mapping[str, AnyValue]) -> Iterator[Entry]:
     keys = [Entry.of(each) for each in page.get("Contents", ())]
     found = [replace(each, path=f"{bucket}/{each.path}") for each in keys]
-    for each in page.get("CommonPrefixes", ()):
-        found.append(Entry(f"{bucket}/{each['Prefix'].rstrip('/')}", None, is_folder=True))
+    prefixes = [each["Prefix"].rstrip("/") for each in page.get("CommonPrefixes", ())]
+    found += [Entry(f"{bucket}/{each}", None, is_folder=True) for each in prefixes]
     # A key that ends in a stroke is a mark that some tools leave for a folder.
     yield from sorted((e for e in found if not e.path.endswith("/")), key=lambda e: e.path)
 
