@@ -15,7 +15,7 @@ from typing import Any as AnyValue, TypeVar
 import serde.relay as relay
 from serde.core.records import dataclass, replace
 from serde.errors import Unsupported
-from serde.relay.ir import Any, Call, Expr, OpDef, TupleGetItem, Var, call, post_order
+from serde.relay.ir import Any, Call, Expr, OpDef, TupleGetItem, Var, call, get, post_order
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, join_types
 from serde.relay.op.control.body import close
 from serde.torch.aliases import Storage
@@ -377,7 +377,8 @@ def _find_stacks(ctx: ImportContext, states: Sequence[_State]) -> dict[_State, l
     found: dict[_State, list[Expr]] = {}
     for state in states:
         appended = _appended(state) if state.entries else None
-        if appended and not any(_is_open(ctx, row) for row in appended):
+        lengths = [dim for row in appended or () for dim in ctx.type(row).shape]
+        if appended and not any(isinstance(dim, Any) for dim in lengths):
             found[state] = appended
     used = [_required(state.later) for state in states if state not in found]
     used += [row for rows in found.values() for row in rows]
@@ -399,10 +400,6 @@ def _appended(state: _State) -> list[Expr] | None:
     return rows[::-1]
 
 
-def _is_open(ctx: ImportContext, row: Expr) -> bool:
-    return any(isinstance(dim, Any) for dim in ctx.type(row).shape)
-
-
 def _join_rows(ctx: ImportContext, parts: Sequence[Expr], state: _State) -> AnyValue:
     """Return the entries of a list, those with which it began in front."""
     if len(parts) == 1:
@@ -410,14 +407,6 @@ def _join_rows(ctx: ImportContext, parts: Sequence[Expr], state: _State) -> AnyV
     else:
         each = relay.stack(list(parts), axis=1)
         rows = relay.reshape(each, newshape=(-1, *ctx.type(each).shape[2:]))
-    if not _is_empty(state.start):
+    if not isinstance(state.start, Call) or state.start.op != get("serde.sequence_empty"):
         rows = relay.concatenate([DynamicEntries(state.start).as_rows(), rows], axis=0)
     return DynamicEntries(ctx.fold(rows), state.number)
-
-
-def _is_empty(start: Expr) -> bool:
-    return (
-        isinstance(start, Call)
-        and isinstance(start.op, OpDef)
-        and start.op.name == "serde.sequence_empty"
-    )

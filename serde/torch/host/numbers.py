@@ -115,7 +115,7 @@ def _singles(name: str, python: Callable[..., AnyValue], build: Callable[..., Ex
 add = _pairs("aten::add", operator.add, relay.add)
 subtract = _pairs("aten::sub", operator.sub, relay.subtract)
 multiply = _pairs("aten::mul", operator.mul, relay.multiply)
-divide = _pairs("aten::div", operator.truediv, relay.divide, "float64")
+_pairs("aten::div", operator.truediv, relay.divide, "float64")
 floor_divide = _pairs("aten::floordiv", operator.floordiv, relay.floor_divide)
 modulo = _pairs("aten::remainder", operator.mod, relay.floor_mod)
 power = _pairs("aten::pow", lambda a, b: float(a) ** b, relay.power, "float64")
@@ -132,13 +132,6 @@ maximum = _pairs("prim::max", max, relay.maximum)
 both = _pairs("aten::__and__", operator.and_, relay.bitwise_and)
 _pairs("aten::__or__", operator.or_, relay.bitwise_or)
 _pairs("aten::__xor__", operator.xor, relay.bitwise_xor)
-
-evaluates("_operator::add")(add)
-evaluates("_operator::sub")(subtract)
-evaluates("_operator::mul")(multiply)
-evaluates("_operator::floordiv")(floor_divide)
-evaluates("_operator::truediv")(divide)
-evaluates("_operator::mod")(modulo)
 
 
 @evaluates("aten::gcd.int", "aten::copysign.float", "aten::log.int_int")

@@ -20,6 +20,8 @@ from serde.torch.import_context import ImportContext, Scalar, SymInt
 
 _SAME = {
     **{name: f"aten::{name}.int" for name in ("eq", "ne", "lt", "le", "gt", "ge", "neg")},
+    **{name: f"aten::{name}.int" for name in ("add", "floordiv", "mul", "sub")},
+    **{"truediv": "aten::div.int", "mod": "aten::remainder.int"},
     **{name: f"aten::{name}.float" for name in ("floor", "ceil", "sqrt")},
     **dict.fromkeys(("_sym_sqrt", "sym_sqrt"), "aten::sqrt.float"),
     **dict.fromkeys(("not_", "sym_not"), "aten::__not__"),
