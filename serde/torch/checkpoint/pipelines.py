@@ -209,7 +209,7 @@ def _stable_diffusion_3(module: AnyValue, _pipeline: Config) -> Asked:
         "timestep": ((BATCH,), floats),
     }
     module.pos_embed.cropped_pos_embed = partial(_central_places, module.pos_embed)
-    return Asked(_transformed(module), inputs)
+    return Asked(partial(_transformed, module), inputs)
 
 
 def _central_places(table: AnyValue, height: AnyValue, width: AnyValue) -> AnyValue:
@@ -235,14 +235,11 @@ def _flux(module: AnyValue, _pipeline: Config) -> Asked:
     }
     if config.guidance_embeds:
         inputs["guidance"] = ((BATCH,), floats)
-    return Asked(_transformed(module), inputs)
+    return Asked(partial(_transformed, module), inputs)
 
 
-def _transformed(module: AnyValue) -> Callable[[Tensors], Tensors]:
-    def run(tensors: Tensors) -> Tensors:
-        return {"out_hidden_states": module(**tensors, return_dict=False)[0]}
-
-    return run
+def _transformed(module: AnyValue, tensors: Tensors) -> Tensors:
+    return {"out_hidden_states": module(**tensors, return_dict=False)[0]}
 
 
 def _vae_encoder(module: AnyValue, _pipeline: Config) -> Asked:
