@@ -14,8 +14,6 @@ from serde.command.render import as_json, markdown_table
 from serde.core import Table, printable, size_text
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from serde.fleet.batching.records import Outcome
     from serde.fleet.batching.report import BatchReport
 
@@ -123,12 +121,7 @@ class BatchView:
             self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 

@@ -73,8 +73,7 @@ class _Commands(click.Group):
 
 def find_command(name: str) -> click.Command:
     """Return a command by its name."""
-    found: click.Command = import_module(f"serde.command.commands.{name}").command
-    return found
+    return import_module(f"serde.command.commands.{name}").command
 
 
 @click.group(

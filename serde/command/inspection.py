@@ -183,20 +183,15 @@ def _complete_summary(summary: ModelSummary, model: RelayModel) -> ModelSummary:
         types = result.fields
     names = model.meta.outputs or tuple(f"output{i}" for i in range(len(types)))
     weights = model.params.values()
+    parameters, size = summary.parameters, summary.parameter_bytes
     return ModelSummary(
         version=summary.version or model.meta.source_version,
         inputs=tuple(TensorSummary.of(var.name_hint, var.type) for var in model.inputs()),
         outputs=tuple(TensorSummary.of(n, t) for n, t in zip(names, types, strict=False)),
-        parameters=_if_unknown(summary.parameters, sum(weight.size for weight in weights)),
-        parameter_bytes=_if_unknown(
-            summary.parameter_bytes, sum(weight.nbytes for weight in weights)
-        ),
+        parameters=sum(each.size for each in weights) if parameters is None else parameters,
+        parameter_bytes=sum(each.nbytes for each in weights) if size is None else size,
         facts=summary.facts,
     )
-
-
-def _if_unknown(known: int | None, computed: int) -> int:
-    return computed if known is None else known
 
 
 def list_operators(

@@ -105,7 +105,7 @@ class _Blocks:
             variable = framework.relax.DataflowVar(name_of(variable), type_)
             self._own[handle] = variable
         if isinstance(binding, framework.relax.MatchCast):
-            return framework.relax.MatchCast(variable, value, framework.cast_type(binding))
+            return framework.relax.MatchCast(variable, value, framework.type_of(binding))
         return framework.relax.VarBinding(variable, value)
 
     def _replace(self, expr: AnyValue) -> AnyValue:

@@ -74,8 +74,9 @@ class Framework:
         self._analyzer = arith.Analyzer()
         self.dtypes = (type(tvm.runtime.empty((), "int8").dtype), tvm.DataType)
         """What dtypes are."""
-        self.IRBuilder = importlib.import_module("tvm.script.ir_builder").IRBuilder
-        self.statements = _first_attribute("tvm.script.ir_builder", "tirx", "tir")
+        building = importlib.import_module("tvm.script.ir_builder")
+        self.IRBuilder = building.IRBuilder
+        self.statements = _first(building, "tirx", "tir")
         relax = self.relax
         self.TensorType = _first(relax, "TensorStructInfo", "TensorType")
         self.ShapeType = _first(relax, "ShapeStructInfo", "ShapeType")
@@ -98,7 +99,7 @@ class Framework:
         """Expressions that hold a text or a dtype in ``value``."""
 
     def type_of(self, expr: AnyValue) -> AnyValue:
-        """Return the type of an expression, which holds its shape."""
+        """Return the type of an expression, which holds its shape, or that a cast gives."""
         return getattr(expr, self._type)
 
     def lengths(self, type_: AnyValue) -> AnyValue:
@@ -108,10 +109,6 @@ class Framework:
     def result_type(self, function: AnyValue) -> AnyValue:
         """Return the type of what a function gives."""
         return getattr(function, f"ret_{self._type}")
-
-    def cast_type(self, binding: AnyValue) -> AnyValue:
-        """Return the type that a cast gives."""
-        return getattr(binding, self._type)
 
     def type_args(self, call: AnyValue) -> AnyValue:
         """Return the types that a call is given beside its arguments."""
@@ -302,10 +299,6 @@ def _first_module(*names: str) -> AnyValue:
         except ModuleNotFoundError:
             continue
     return importlib.import_module(names[-1])
-
-
-def _first_attribute(module: str, *names: str) -> AnyValue:
-    return _first(importlib.import_module(module), *names)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

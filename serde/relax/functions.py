@@ -126,8 +126,7 @@ def _allocates(ctx: ExportContext, expr: AnyValue) -> bool:
 def cast_shape(ctx: ExportContext, x: Value, lengths: Sequence[AnyValue]) -> Value:
     """Return a tensor whose lengths TVM knows: those given, of which new variables take theirs."""
     framework = ctx.framework
-    wide = [framework.tir.IntImm("int64", n) if isinstance(n, int) else n for n in lengths]
-    type_ = framework.TensorType(wide, framework.type_of(x.expr).dtype)
+    type_ = framework.TensorType(ctx.wide(lengths), framework.type_of(x.expr).dtype)
     variable = framework.relax.Var("rows", type_)
     ctx.scope.bindings.append(framework.relax.MatchCast(variable, x.expr, type_))
     return Value(variable)

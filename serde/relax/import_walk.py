@@ -138,7 +138,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         try:
             found = self.value(binding.value, scope, label)
             if isinstance(binding, self.framework.relax.MatchCast):
-                found = self.cast(found, self.framework.cast_type(binding))
+                found = self.cast(found, self.framework.type_of(binding))
             self._check(found, self.framework.type_of(binding.var))
         except Incomplete:
             found = Hole()
@@ -244,7 +244,8 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         if isinstance(expr, relax.If):
             return self._conditional(expr, scope, label)
         if isinstance(expr, relax.SeqExpr):
-            return self._sequence(expr, scope, label)
+            graph = Graph([], self.nodes(expr), [expr])  # Bindings inside an expression.
+            return self.run(graph, scope.inner(label, prefix=scope.prefix))[0]
         if isinstance(expr, relax.Function):
             return Closure(expr, scope, dict(self.lengths.names))
         if isinstance(expr, relax.ExternFunc):
@@ -286,12 +287,6 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         if not isinstance(value, list) or not 0 <= index < len(value):
             raise Unsupported(f"field {index} of what is no such tuple")
         return value[index]
-
-    def _sequence(self, body: AnyValue, scope: Values, label: str) -> AnyValue:
-        """Return the result of bindings inside an expression."""
-        return self.run(
-            Graph([], self.nodes(body), [body]), scope.inner(label, prefix=scope.prefix)
-        )[0]
 
     def _conditional(self, expr: AnyValue, scope: Values, label: str) -> AnyValue:
         """Return the results of a conditional."""

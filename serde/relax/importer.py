@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue
+from typing import Any as AnyValue, NamedTuple
 
 from serde.core import Report, pause_garbage_collection
 from serde.errors import Unsupported, raise_if_refused
@@ -58,12 +58,11 @@ def to_relay(model: RelaxModel, options: RelaxImportOptions, report: Report) -> 
     return walk.assembly.model(inputs, outputs, meta, walk.named)
 
 
-class _Input:
+class _Input(NamedTuple):
     """An input as the function declares it."""
 
-    def __init__(self, name: str, variable: AnyValue) -> None:
-        self.name = name
-        self.variable = variable
+    name: str
+    variable: AnyValue
 
 
 class _Walk(FunctionWalk):

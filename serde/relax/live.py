@@ -93,14 +93,10 @@ def _bindings(framework: Framework, expr: AnyValue) -> Iterator[AnyValue]:
 def operators_of(model: RelaxModel) -> list[str]:
     """Return the operator of every call, that of a function by its name."""
     framework = load()
-    found = []
-    for function in model.module.functions.values():
-        if not isinstance(function, framework.relax.Function):
-            continue
-        for each in _bindings(framework, function.body):
-            if isinstance(each.value, framework.relax.Call):
-                found.append(name_of(each.value.op))
-    return found
+    kinds, functions = framework.relax, model.module.functions.values()
+    bodies = [each.body for each in functions if isinstance(each, kinds.Function)]
+    values = (each.value for body in bodies for each in _bindings(framework, body))
+    return [name_of(each.op) for each in values if isinstance(each, kinds.Call)]
 
 
 def names_of(model: RelaxModel) -> TensorNames:

@@ -55,7 +55,8 @@ def from_live(module: AnyValue, params: AnyValue, function: str | None = None) -
     shown = _names(attrs, INPUT_NAMES, inputs)
     known = _names(attrs, WEIGHT_NAMES, list(weights))
     if main != "main":
-        module = _renamed(framework, module, main)
+        module = framework.tvm.IRModule(dict(module.functions.items()))
+        module["main"] = body.with_attr("global_symbol", "main")
     results = len(result_leaves(framework, body))
     numbered = [f"output{i}" for i in range(results)] if results != 1 else ["output"]
     outputs = _names(attrs, OUTPUT_NAMES, numbered)
@@ -150,24 +151,12 @@ def _entry(framework: Framework, module: AnyValue, function: str | None) -> str:
         return function
     if "main" in known:
         return "main"
-    public = [each for each in known if _is_public(module[each])]
+    public = [each for each in known if "global_symbol" in (module[each].attrs or ())]
     if len(public) == 1:
         return public[0]
     if not known:
         raise FormatError("the module has no function of Relax")
     raise OptionError(f"no function is called main; give function=, one of {', '.join(public)}")
-
-
-def _is_public(function: AnyValue) -> bool:
-    return bool(function.attrs) and "global_symbol" in function.attrs
-
-
-def _renamed(framework: Framework, module: AnyValue, name: str) -> AnyValue:
-    """Return the module with a function by the name ``main`` as well."""
-    functions = dict(module.functions.items())
-    made = framework.tvm.IRModule(functions)
-    made["main"] = module[name].with_attr("global_symbol", "main")
-    return made
 
 
 def _weights(
@@ -206,10 +195,7 @@ def _first_weight(values: Mapping[str, AnyValue], own: Sequence[str], names: Seq
     """Return from which parameter on values are given."""
     if names and set(values) <= set(names):
         return len(own) - len(names)
-    places = [index for index, name in enumerate(own) if name in values]
-    if not places:
-        return len(own)
-    return places[0]
+    return next((index for index, name in enumerate(own) if name in values), len(own))
 
 
 def to_weight(value: AnyValue) -> Weight:

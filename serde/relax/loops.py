@@ -306,11 +306,7 @@ def _layers_of(body: Function, weight: Var) -> list[Call]:
             continue
         if not isinstance(node, Call) or node.op is not dense or uses > 1:
             return []
-        if node.args[1] is not weight or _rank(node.args[0]) != 2:
+        if node.args[1] is not weight or getattr(node.args[0].type, "rank", -1) != 2:
             return []
         found.append(node)
     return found
-
-
-def _rank(x: Expr) -> int:
-    return x.type.rank if isinstance(x.type, TensorType) else -1

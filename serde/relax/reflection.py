@@ -17,8 +17,7 @@ __all__ = [
 
 def handle_of(node: AnyValue) -> int:
     """Return what tells an object from all others while it lives; ``==`` of lengths does not."""
-    found: int = node.__chandle__()
-    return found
+    return node.__chandle__()
 
 
 def name_of(variable: AnyValue) -> str:
@@ -58,19 +57,17 @@ def attributes_of(framework: Framework, call: AnyValue) -> dict[str, AnyValue]:
 
 @cache
 def _fields(kind: AnyValue) -> tuple[str, ...]:
-    return tuple(_field_names(kind.__tvm_ffi_type_info__))
-
-
-def _field_names(info: AnyValue) -> Iterator[str]:
+    names, info = list[str](), kind.__tvm_ffi_type_info__
     while info is not None:
-        yield from (each.name for each in info.fields)
+        names += (each.name for each in info.fields)
         info = info.parent_type_info
+    return tuple(names)
 
 
 def plain_value(framework: Framework, value: AnyValue) -> AnyValue:
     """Return an attribute as Python's value; what has none is returned as it is."""
     if isinstance(value, framework.dtypes):
-        return _dtype(value)
+        return None if str(value) in ("", "void") else str(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (framework.tir.IntImm, framework.tir.FloatImm)):
@@ -85,11 +82,6 @@ def dtype_of(number: AnyValue) -> str:
     """Return the dtype of a number of TIR."""
     type_: AnyValue = getattr(number, "ty", None)
     return str(type_.dtype if hasattr(type_, "dtype") else number.dtype)
-
-
-def _dtype(value: AnyValue) -> str | None:
-    name = str(value)
-    return None if name in ("", "void") else name
 
 
 def leaves_of(framework: Framework, type_: AnyValue) -> list[AnyValue]:

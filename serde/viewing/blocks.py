@@ -126,9 +126,7 @@ class _Folder:
                 items += part
                 continue
             items.append(self._scope(name, part, depth + 1))
-        items = self._in_order(items)
-        items = self._repeats(items)
-        return self._sections(self._alike(items))
+        return self._sections(self._alike(self._repeats(self._in_order(items))))
 
     def _scope(self, name: str, members: Sequence[int], depth: int) -> Group:
         """Return the box of a scope; one that only holds another is named after both."""

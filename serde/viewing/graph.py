@@ -12,6 +12,7 @@ from typing import Any as AnyValue, Final, TypeAlias
 
 import numpy as np
 
+from serde.core.records import replace
 from serde.core.weights import Array
 from serde.errors import RelayError
 from serde.relay.ir import OpDef, RelayModel, TensorType, TupleType, Type, carried, post_order
@@ -114,12 +115,9 @@ class _Reader:
         for owner, parts in inner.items():
             for part, body in parts:
                 self._result(body, part)
-                self.graph.boxes[part].owner = self._owner(owner)
+                given = self.given.get(owner)
+                self.graph.boxes[part].owner = given[0].node if given else -1
         self._result(function.body, box, outputs)
-
-    def _owner(self, owner: Expr) -> int:
-        given = self.given.get(owner, ())
-        return given[0].node if given else -1
 
     def _place(
         self, function: Function, order: Sequence[Expr], box: int
@@ -235,7 +233,7 @@ class _Reader:
             return
         target = self._operands(node.op)
         found.op = target[0].text if target and target[0].text else "call"
-        found.operands += [_label(each, "function") for each in target if each.node >= 0]
+        found.operands += [replace(each, label="function") for each in target if each.node >= 0]
 
     def _read_operator(self, node: Call, op: OpDef, found: Node) -> None:
         found.op, found.category = op.name, category_of(op)
@@ -270,7 +268,7 @@ class _Reader:
             found = self._operands(part)
             several = len(found) != 1 or isinstance(part, Tuple)
             for index, each in enumerate(found):
-                yield _label(each, f"{name}[{index}]" if several else name)
+                yield replace(each, label=f"{name}[{index}]" if several else name)
 
     def _result(self, body: Expr, box: int, names: Sequence[str] = ()) -> None:
         """Enter a node for each result of a graph."""
@@ -329,10 +327,6 @@ def _common(one: int, other: int, above: Mapping[int, int], depth: Mapping[int, 
     return one
 
 
-def _label(operand: Operand, label: str) -> Operand:
-    return Operand(label, operand.node, operand.result, operand.weight, operand.text)
-
-
 def _source_name(node: Expr) -> str:
     return "" if node.span is None else cut_text(str(node.span.source_name), LONGEST_NAME)
 
@@ -342,14 +336,11 @@ def attribute_rows(
 ) -> list[tuple[str, str, bool]]:
     """Return name and text of each attribute, and whether that is the default."""
     found = []
+    known = {name: (type(each), repr(each)) for name, each in (defaults or {}).items()}
     for name, value in values.items():
-        same = defaults is not None and name in defaults and _is_same(value, defaults[name])
+        same = name in known and known[name] == (type(value), repr(value))
         found.append((cut_text(str(name), LONGEST_NAME), _value_text(value), same))
     return found
-
-
-def _is_same(value: AnyValue, default: AnyValue) -> bool:
-    return type(value) is type(default) and repr(value) == repr(default)
 
 
 def _value_text(value: AnyValue) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any as AnyValue, Final
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
+from serde.core.records import replace
 from serde.core.report import Issue
 from serde.relay.ir import Call, Constant, Expr, OpDef, Var
 from serde.viewing.graph import attribute_rows, category_of, constant_text, type_text
@@ -92,8 +93,7 @@ class _TraceReader:
         node = Node(cut_text(traced.op, LONGEST_NAME), box=box)
         node.name = cut_text(traced.name, LONGEST_NAME)
         node.operands = list(self._operands(traced, box))
-        values: Mapping[str, AnyValue] = traced.attributes
-        node.attributes = attribute_rows(values)
+        node.attributes = attribute_rows(traced.attributes)
         node.types = [type_text(each.type) for each in traced.results]
         node.values = [cut_text(n, LONGEST_NAME) for n in traced.values if n != traced.name]
         reasons = self._reasons.get(traced.name)
@@ -147,7 +147,7 @@ class _TraceReader:
             beyond = f"{names[-1]}[{place - len(names) + 1}]" if names else str(place)
             label = names[place] if place < len(names) else beyond
             for found in self._find(expr, source, box):
-                yield Operand(label, found.node, found.result, found.weight, found.text)
+                yield replace(found, label=label)
 
     def _find(self, expr: Expr, source: tuple[TracedNode, int] | None, box: int) -> list[Operand]:
         """Return what gives an expression: nodes of the trace, inputs, weights or a constant."""

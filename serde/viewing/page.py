@@ -19,7 +19,7 @@ from typing import Any as AnyValue, Final
 
 from serde.core.records import dataclass, field
 
-__all__ = ["Page", "ShownModel", "make_page"]
+__all__ = ["Page", "ShownModel", "embedded_json", "make_page", "quoted_digest"]
 
 _SCRIPTS: Final = (
     *("dagre.min.js", "model.js", "layout.js", "drawing.js", "panel.js", "page.js", "export.js"),
@@ -29,6 +29,11 @@ _LICENSE: Final = "dagre.LICENSE.txt"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _SOURCE_MAP: Final = re.compile("^//# sourceMappingURL=.*$", re.MULTILINE)
 _NOTEBOOK_HEIGHT: Final = 640
+
+_ESCAPED: Final = str.maketrans(
+    {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026", "\u2028": r"\u2028", "\u2029": r"\u2029"}
+)
+"""What could end the element that JSON stands in, or is a line of a script."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +81,8 @@ def make_page(title: str, data: Mapping[str, AnyValue]) -> str:
     policy = "; ".join(
         (
             "default-src 'none'",
-            f"style-src '{_digest(style)}'",
-            f"script-src {' '.join(_quoted(map_) for map_ in scripts)}",
+            f"style-src {quoted_digest(style)}",
+            f"script-src {' '.join(map(quoted_digest, scripts))}",
             "base-uri 'none'",
             "form-action 'none'",
         )
@@ -88,26 +93,22 @@ def make_page(title: str, data: Mapping[str, AnyValue]) -> str:
         "policy": html.escape(policy, quote=True),
         "license": _asset(_LICENSE).replace("--", "- -"),
         "style": f"<style>{style}</style>",
-        "data": _embedded(data),
+        "data": embedded_json(data),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], shell)
 
 
-def _quoted(text: str) -> str:
-    return f"'{_digest(text)}'"
-
-
-def _digest(text: str) -> str:
+def quoted_digest(text: str) -> str:
+    """Return what a policy calls the content of an element."""
     found = hashlib.sha256(text.encode()).digest()
-    return f"sha256-{base64.b64encode(found).decode('ascii')}"
+    return f"'sha256-{base64.b64encode(found).decode('ascii')}'"
 
 
-def _embedded(data: Mapping[str, AnyValue]) -> str:
-    """Return JSON that can end no element and open none, whatever names it holds."""
+def embedded_json(data: Mapping[str, AnyValue]) -> str:
+    """Return JSON that can end no element, open none and break no line, whatever it holds."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    return _SURROGATE.sub("\\\\ufffd", text)
+    return _SURROGATE.sub("\\\\ufffd", text.translate(_ESCAPED))
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any as AnyValue, Final
 
 from serde.core.weights import Weight
@@ -37,8 +38,8 @@ def graph_payload(graph: Graph, weights: Mapping[str, Weight]) -> dict[str, AnyV
     nodes = [writer.node(node) for node in graph.nodes]
     groups, bodies, root = _Grouping(graph, weights).groups()
     return {
-        "texts": writer.texts,
-        "attributes": writer.attributes,
+        "texts": list(writer.texts),
+        "attributes": list(map(list, writer.attributes)),
         "nodes": nodes,
         "groups": groups,
         "bodies": bodies,
@@ -78,20 +79,15 @@ def operator_docs(operators: Iterable[str], document: Callable[[str], str]) -> d
 
 
 class _Writer:
-    """Tables of texts and of attributes, filled as nodes are written."""
+    """Tables of texts and of attributes by their places, filled as nodes are written."""
 
     def __init__(self, weights: Sequence[str]) -> None:
-        self.texts: list[str] = []
-        self.attributes: list[list[int]] = []
-        self._texts: dict[str, int] = {}
-        self._attributes: dict[tuple[int, ...], int] = {}
+        self.texts: dict[str, int] = {}
+        self.attributes: dict[tuple[int, ...], int] = {}
         self._weights = {name: number for number, name in enumerate(weights)}
 
     def text(self, text: str) -> int:
-        number = self._texts.setdefault(text, len(self.texts))
-        if number == len(self.texts):
-            self.texts.append(text)
-        return number
+        return self.texts.setdefault(text, len(self.texts))
 
     def node(self, node: Node) -> list[AnyValue]:
         row: list[AnyValue] = [
@@ -111,10 +107,7 @@ class _Writer:
             for name, value, default in attributes
             for number in (self.text(name), self.text(value), int(default))
         )
-        number = self._attributes.setdefault(row, len(self.attributes))
-        if number == len(self.attributes):
-            self.attributes.append(list(row))
-        return number
+        return self.attributes.setdefault(row, len(self.attributes))
 
     def _operands(self, node: Node) -> list[int]:
         row: list[int] = []
@@ -158,7 +151,8 @@ class _Grouping:
         """Find for each node those beside it that it reads, itself or by what is inside it."""
         nodes, boxes = self._graph.nodes, self._graph.boxes
 
-        def around(number: int) -> dict[int, int]:
+        @cache
+        def chain_of(number: int) -> dict[int, int]:
             chain = {}
             while True:
                 box = nodes[number].box
@@ -166,13 +160,6 @@ class _Grouping:
                 number = boxes[box].owner
                 if number < 0:
                     return chain
-
-        chains: dict[int, dict[int, int]] = {}
-
-        def chain_of(number: int) -> dict[int, int]:
-            if number not in chains:
-                chains[number] = around(number)
-            return chains[number]
 
         for number, node in enumerate(nodes):
             for operand in node.operands:

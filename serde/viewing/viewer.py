@@ -114,7 +114,8 @@ def view(
         sides.append(_read_side(target, None, target_format, options, report, beside=sides[0]))
         with report.stage("compare"):
             comparison = _compare(sides, weights, values, dims, check_data)
-    _refuse_unused(options, sides)
+    unused = frozenset(options).intersection(*(side.unknown for side in sides))
+    refuse_options(unused, option_names(*(side.bridge.import_options for side in sides)))
     if routes and sides[0].model is not None:
         sides[0].routes = find_routes(sides[0].model, report)
     with report.stage("draw"):
@@ -259,11 +260,6 @@ def _show_gaps(side: _Side, native: AnyValue, trace: Trace, report: Report) -> N
         side.graph = read_operators(bridge.operators(native), side.issues)
         side.notes.append("its graph is not known, only its operators")
     side.notes.append(f"{report.coverage}; what cannot is marked")
-
-
-def _refuse_unused(options: Mapping[str, AnyValue], sides: Sequence[_Side]) -> None:
-    unused = frozenset(options).intersection(*(side.unknown for side in sides))
-    refuse_options(unused, option_names(*(side.bridge.import_options for side in sides)))
 
 
 def _title(source: AnyValue, bridge: AnyBridge) -> str:

@@ -198,11 +198,8 @@ def _warm(source: str, target: str) -> None:
         suffixes = [get_bridge(each).suffixes[0] for each in (source, target)]
         given, made = (Path(folder) / f"{i}{suffix}" for i, suffix in enumerate(suffixes))
         from_relay(_net(), format=source, path=given)
-        convert(given, made, source_format=source, target_format=target, **_shapes())
-
-
-def _shapes() -> dict[str, AnyValue]:
-    return {"input_shapes": {"data": (1, 3, 8, 8)}}
+        shapes: AnyValue = {"input_shapes": {"data": (1, 3, 8, 8)}}
+        convert(given, made, source_format=source, target_format=target, **shapes)
 
 
 def _net() -> AnyValue:

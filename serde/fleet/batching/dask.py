@@ -262,7 +262,7 @@ class _Batch:
         elif future.status == "error":
             yield from self._failed(task, result[1])
         elif task.tries > _RESUBMITTED:
-            yield _outcome(task.job, "interrupted", "its task was cancelled on the cluster")
+            yield task.job.outcome("interrupted", error="its task was cancelled on the cluster")
         else:
             self._require_connection()
             self._submit(task.job, task.tries + 1)
@@ -279,7 +279,7 @@ class _Batch:
             self._submit(task.job, task.tries + 1)
         else:
             told = f"on its worker: {type(error).__name__}: {_line(error)}"
-            yield _outcome(task.job, "internal error", told)
+            yield task.job.outcome("internal error", error=told)
 
     def _judge(self, job: Job) -> Iterator[Outcome]:
         """Run a job alone of which workers died, it or another that ran beside it.
@@ -395,13 +395,7 @@ def _absolute(place: str) -> str:
 
 
 def _killed(job: Job) -> Outcome:
-    return _outcome(job, "crashed", "workers of the cluster died whenever they had it")
-
-
-def _outcome(job: Job, status: str, error: str) -> Outcome:
-    return Outcome(
-        name=job.name, sources=job.sources, target=job.target, status=status, error=error
-    )
+    return job.outcome("crashed", error="workers of the cluster died whenever they had it")
 
 
 def _line(error: BaseException) -> str:

@@ -10,23 +10,17 @@ from serde.engine.base import out_of_memory
 from serde.fleet.batching.isolation import Ending
 from serde.fleet.batching.records import Job, Outcome, Settings
 
-__all__ = ["answered", "died", "outcome_of", "was_killed_from_outside"]
+__all__ = ["answered", "died", "was_killed_from_outside"]
 
 _FAULTS_OF_WINDOWS: Final = 0xC0000000
 """From here on exit codes say there what is a signal elsewhere."""
 _KILLS: Final = tuple(getattr(signal, name, None) for name in ("SIGKILL", "SIGTERM"))
 
 
-def outcome_of(job: Job, status: str, **known: AnyValue) -> Outcome:
-    """Return an outcome of a job."""
-    return Outcome(name=job.name, sources=job.sources, target=job.target, status=status, **known)
-
-
 def answered(job: Job, ending: Ending) -> Outcome:
     """Return the outcome of a model whose process said how its conversion ended."""
     answer = ending.answer
-    return outcome_of(
-        job,
+    return job.outcome(
         answer["status"],
         error=answer["error"],
         bytes_written=answer.get("bytes_written", 0),
@@ -48,9 +42,8 @@ def died(
     """
     status, error = _cause(ending, settings)
     said = f": {ending.said}" if ending.said and status != "out of time" else ""
-    return outcome_of(
-        job, status, error=error + said, memory=ending.memory, **_known(identified, {})
-    )
+    known = _known(identified, {})
+    return job.outcome(status, error=error + said, memory=ending.memory, **known)
 
 
 def _known(answer: Mapping[str, AnyValue], report: Mapping[str, AnyValue]) -> dict[str, AnyValue]:

@@ -8,8 +8,6 @@ that show nothing or turn the direction of writing are spelled out.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +22,7 @@ from serde.fleet.batching.gaps import OperatorGap, Step
 from serde.fleet.batching.page_data import PageData, status_class
 from serde.fleet.batching.records import Outcome, Settings
 from serde.io.atomic import write_text
+from serde.viewing.page import quoted_digest
 
 __all__ = ["write_html"]
 
@@ -71,10 +70,11 @@ def write_html(
 
 def _page(findings: Findings, data: PageData, settings: Settings | None) -> Iterator[str]:
     """Yield the parts of the page."""
-    style, script = (_asset(name) for name in ("page.css", "page.js"))
+    assets = files("serde.fleet.batching") / "page"
+    style, script = ((assets / name).read_text("utf-8") for name in ("page.css", "page.js"))
     policy = (
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
-        f"style-src '{_digest(style)}'; script-src '{_digest(script)}'"
+        f"style-src {quoted_digest(style)}; script-src {quoted_digest(script)}"
     )
     title = f"serde batch: {findings.models:,} {'model' if findings.models == 1 else 'models'}"
     yield (
@@ -94,15 +94,6 @@ def _page(findings: Findings, data: PageData, settings: Settings | None) -> Iter
         f'<script type="application/json" id="data">{data.as_json()}</script>\n'
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
-
-
-def _asset(name: str) -> str:
-    return (files("serde.fleet.batching") / "page" / name).read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    """Return what a policy calls the content of an element."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _summary(findings: Findings, settings: Settings | None, title: str) -> Iterator[str]:
@@ -171,10 +162,7 @@ def _operators(findings: Findings) -> Iterator[str]:
     )
     heads = ("operator", "on the way", "<models", "", "<alone", "<nodes", "why")
     rows = [_gap_cells(gap, held) for gap in gaps]
-    yield _table(heads, rows[:_SHOWN])
-    if len(rows) > _SHOWN:
-        yield f"<details><summary>{len(rows) - _SHOWN:,} more operators</summary>\n"
-        yield f"{_table(heads, rows[_SHOWN:])}</details>\n"
+    yield from _folded(heads, rows, "operators", len(rows))
     yield "<h2>Add these next</h2>\n"
     yield (
         "<p>Each is the operator that frees most models once those above it are there; "
@@ -236,10 +224,17 @@ def _reasons(findings: Findings) -> Iterator[str]:
         for each in reasons
     ]
     heads = ("ended", "why", "<models", "such as")
+    yield from _folded(heads, rows, "reasons", 20 * _SHOWN)
+
+
+def _folded(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], what: str, most: int
+) -> Iterator[str]:
+    """Yield a table of which only the first rows are seen until somebody asks for the rest."""
     yield _table(heads, rows[:_SHOWN])
     if len(rows) > _SHOWN:
-        yield f"<details><summary>{len(rows) - _SHOWN:,} more reasons</summary>\n"
-        yield f"{_table(heads, rows[_SHOWN : 20 * _SHOWN])}</details>\n"
+        yield f"<details><summary>{len(rows) - _SHOWN:,} more {what}</summary>\n"
+        yield f"{_table(heads, rows[_SHOWN:most])}</details>\n"
 
 
 def _outstanding(findings: Findings) -> Iterator[str]:

@@ -8,7 +8,6 @@ for a format may find more files of a model by their names.
 from __future__ import annotations
 
 import bisect
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import Any as AnyValue
 
 from serde.core.parsing import parse_json
 from serde.errors import SerdeError
-from serde.fleet.stores.listing import expand, stem_of
+from serde.fleet.stores.listing import expand, short_digest, stem_of
 from serde.fleet.stores.store import open_store
 from serde.fleet.stores.urls import Address
 from serde.io.staging import files_in
@@ -77,7 +76,7 @@ class Looks:
         if os.path.isdir(target):
             files = sorted(map(os.fspath, files_in(Path(target))))
         known = [identity(each) for each in files]
-        return "" if None in known or not known else _digest(json.dumps(known))
+        return "" if None in known or not known else short_digest(json.dumps(known))
 
     def _identity(self, path: str) -> Identity | None:
         if not Address.of(path).protocol:
@@ -92,12 +91,12 @@ class Looks:
         address = Address.of(path.rstrip("/"))
         stem = stem_of(address.name)
         if address.protocol:
-            return _digest("\n".join(self._beside_object(address, stem)))
+            return short_digest("\n".join(self._beside_object(address, stem)))
         folder = address.parent or ("/" if address.path.startswith("/") else os.curdir)
         if folder not in self._names:
             with suppress(OSError):
                 self._names[folder] = sorted(os.listdir(folder))
-        return _digest("\n".join(_starting(self._names.get(folder, []), stem)))
+        return short_digest("\n".join(_starting(self._names.get(folder, []), stem)))
 
     def _beside_object(self, address: Address, stem: str) -> list[str]:
         with suppress(SerdeError):
@@ -126,8 +125,3 @@ def _starting(names: list[str], stem: str) -> Iterator[str]:
         if not names[index].startswith(stem):
             return
         yield names[index]
-
-
-def _digest(text: str) -> str:
-    data = text.encode(errors="surrogateescape")
-    return hashlib.blake2b(data, digest_size=16).hexdigest()

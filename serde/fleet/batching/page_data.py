@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any as AnyValue, Final
@@ -10,6 +9,7 @@ from typing import Any as AnyValue, Final
 from serde.core.texts import printable
 from serde.fleet.batching.findings import verdict
 from serde.fleet.batching.records import Outcome
+from serde.viewing.page import embedded_json
 
 __all__ = ["COLUMNS", "MODELS", "PageData", "status_class"]
 
@@ -26,11 +26,6 @@ _NODES, _GAPS, _OUTPUTS, _LINES = 5, 100, 50, 20
 
 _NEARNESS: Final = ("cosine", "snr", "error", "agreement")
 """Figures of an output that was made smaller."""
-
-_ESCAPED: Final = str.maketrans(
-    {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026", "\u2028": r"\u2028", "\u2029": r"\u2029"}
-)
-"""What could end the element that JSON stands in, or is a line of a script."""
 
 
 class PageData:
@@ -69,14 +64,10 @@ class PageData:
             {"op": op, "way": way, "reason": reason, "hint": hint}
             for op, way, reason, hint in self._gaps
         ]
-        data = {
-            "columns": COLUMNS,
-            "classes": {status: status_class(status) for status in self.statuses},
-            "gaps": gaps,
-            "rows": self._rows(),
-        }
-        text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text.translate(_ESCAPED)
+        classes = {status: status_class(status) for status in self.statuses}
+        return embedded_json(
+            {"columns": COLUMNS, "classes": classes, "gaps": gaps, "rows": self._rows()}
+        )
 
     def _rows(self) -> list[list[AnyValue]]:
         return self._failed + self._done

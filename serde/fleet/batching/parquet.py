@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import islice
 from typing import Any as AnyValue, Final
@@ -173,17 +173,16 @@ def _row(outcome: Outcome) -> dict[str, AnyValue]:
             for column in ("issues", "allowed", "fallbacks", "stages", "accuracy")
         },
         "notes": list(report.get("notes") or ()),
-        "operators_before": list(_counts(report.get("before") or {})),
-        "operators_after": list(_counts(report.get("after") or {})),
+        **{
+            f"operators_{side}": [
+                {"op": op, "count": count} for op, count in sorted((report.get(side) or {}).items())
+            ]
+            for side in ("before", "after")
+        },
         "verdicts": [_verdict(each) for each in report.get("verdicts") or ()],
         "engines": list(report.get("engines") or ()),
         "facts": json.dumps(facts, default=str, sort_keys=True),
     }
-
-
-def _counts(found: Mapping[str, int]) -> Iterator[dict[str, AnyValue]]:
-    for op, count in sorted(found.items()):
-        yield {"op": op, "count": count}
 
 
 def _verdict(found: Mapping[str, AnyValue]) -> dict[str, AnyValue]:

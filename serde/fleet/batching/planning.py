@@ -108,11 +108,7 @@ def _add(found: Plan, other: Job, job: Job, where: str) -> None:
         found.jobs.append(job)
     elif other != job:
         error = f"{where}: its target {job.target} is also that of {other.name}"
-        found.faults.append(
-            Outcome(
-                name=job.name, sources=job.sources, target=job.target, status="usage", error=error
-            )
-        )
+        found.faults.append(job.outcome("usage", error=error))
 
 
 def _fault(entry: Entry, error: Exception) -> Outcome:

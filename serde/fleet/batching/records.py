@@ -52,6 +52,12 @@ class Job:
     options: Mapping[str, AnyValue] = field(default_factory=dict)
     known: str = ""
 
+    def outcome(self, status: str, **known: AnyValue) -> Outcome:
+        """Return an outcome of the job."""
+        return Outcome(
+            name=self.name, sources=self.sources, target=self.target, status=status, **known
+        )
+
     def as_dict(self) -> dict[str, AnyValue]:
         """Return the job as values that JSON can hold."""
         return _as_dict(self)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 from collections.abc import Iterator, Mapping
-from typing import Any as AnyValue, Final
+from typing import Any as AnyValue
 
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import get_bridge
@@ -18,14 +17,13 @@ from serde.fleet.stores.listing import (
     is_pattern,
     model_suffixes,
     package_suffixes,
+    split_pattern,
     stem_of,
 )
 from serde.fleet.stores.urls import Address, is_url
 from serde.io.other_files import describe_content
 
 __all__ = ["find_sources", "join", "own_target", "target_name", "written_suffix"]
-
-_MAGIC: Final = re.compile(r"[*?\[]")
 
 
 def find_sources(
@@ -47,7 +45,7 @@ def find_sources(
     """
     pattern, found = is_pattern(given), False
     ends = (*model_suffixes(), *package_suffixes()) if pattern and given.endswith("*") else None
-    root = _root(given) if pattern else Address.of(given).path.strip("/")
+    root = split_pattern(Address.of(given).path)[0].strip("/")
     for each in expand(given, limit, storage_options=storage):
         if ends is not None and not each.url.endswith(ends):
             continue
@@ -62,13 +60,6 @@ def find_sources(
         described = None if pattern or is_url(given) else describe_content(given)
         what = "" if described is None else f", which is {described}"
         raise FileNotFoundError(0, f"no {kind}{what}", given)
-
-
-def _root(pattern: str) -> str:
-    """Return the path of the folder that a glob looks in."""
-    parts = Address.of(pattern).path.split("/")
-    first = next(index for index, part in enumerate(parts) if _MAGIC.search(part))
-    return "/".join(parts[:first]).strip("/")
 
 
 def join(out: str, target: str) -> str:

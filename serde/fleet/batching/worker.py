@@ -20,13 +20,13 @@ from serde.bridge.formats import get_bridge
 from serde.core.outcome import OUTCOMES, exit_code
 from serde.errors import SerdeError
 from serde.fleet.batching.child import CONVERT, IDENTIFY, PREPARE, one_line
-from serde.fleet.batching.endings import answered, died, outcome_of, was_killed_from_outside
+from serde.fleet.batching.endings import answered, died, was_killed_from_outside
 from serde.fleet.batching.isolation import Isolation, ServerEnded, isolation_here
 from serde.fleet.batching.looks import Looks
 from serde.fleet.batching.records import Job, Outcome, Settings
 from serde.fleet.batching.sandbox import needed
 from serde.fleet.stores.publishing import published
-from serde.fleet.stores.staging import Staged, stage, told
+from serde.fleet.stores.staging import stage, told
 from serde.fleet.stores.urls import Address, safe_url
 from serde.io.staging import clear_directory, staging_directory, sweep
 
@@ -123,7 +123,7 @@ class Runner:
             return unpublished.outcome, unpublished.again
         except (SerdeError, OSError) as error:
             fault = "unreachable" if isinstance(error, OSError) else OUTCOMES[exit_code(error)]
-            return outcome_of(job, fault, error=one_line(error)), False
+            return job.outcome(fault, error=one_line(error)), False
         if Address.of(job.target).protocol:
             outcome.report["batch"]["seal"] = Looks(settings.storage).seal(job.target)
         return outcome, False
@@ -155,9 +155,11 @@ class Runner:
             along=along,
         ) as staged:
             looks = Looks(settings.storage)
-            look = looks.of(job.sources, [*job.sources, *_companions(job, staged)])
+            beside = Address.of(job.sources[0])
+            along_with = (str(beside.beside(x)) for x in staged.facts.get("companions", ()))
+            look = looks.of(job.sources, [*job.sources, *along_with])
             if staged.digest == job.known:
-                outcome, again = outcome_of(job, "unchanged"), False
+                outcome, again = job.outcome("unchanged"), False
             else:
                 paths = [os.fspath(path) for path in staged.paths]
                 outcome, again = self._convert(job, settings, paths, target, scratch, along)
@@ -212,7 +214,7 @@ class Runner:
                     identified = self._isolation.call(IDENTIFY, request, **limits).answer
         except ServerEnded:
             told = "the process that others are forked from was killed, and this one with it"
-            return outcome_of(job, "crashed", error=told), True
+            return job.outcome("crashed", error=told), True
         return died(job, ending, settings, identified or {}), was_killed_from_outside(ending)
 
     @contextmanager
@@ -258,9 +260,3 @@ def _places(job: Job, target: Path) -> dict[str, str]:
     if not address.protocol:
         return {}
     return {f"{target.parent}{os.sep}": safe_url(str(address.beside("")))}
-
-
-def _companions(job: Job, staged: Staged) -> list[str]:
-    """Return the URLs of what came along with a source that was fetched."""
-    beside = Address.of(job.sources[0])
-    return [str(beside.beside(name)) for name in staged.facts.get("companions", ())]

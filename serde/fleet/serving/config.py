@@ -100,8 +100,7 @@ def _message(name: str) -> type[AnyValue]:
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     found = pool.FindMessageTypeByName(f"inference.{name}")
-    made: type[AnyValue] = message_factory.GetMessageClass(found)
-    return made
+    return message_factory.GetMessageClass(found)
 
 
 def is_batched(ports: Sequence[Port]) -> bool:

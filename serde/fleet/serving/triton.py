@@ -13,7 +13,7 @@ from serde.api import convert
 from serde.bridge.quantizing import QuantizeOptions
 from serde.conversion.prepare import PrepareOptions
 from serde.conversion.signature import takes_options
-from serde.core import Report, dataclass
+from serde.core import Report
 from serde.errors import FormatError, OptionError
 from serde.fleet.serving.config import (
     Port,
@@ -105,14 +105,14 @@ def write_triton(
                 source, version / served.filename, source_format=source_format,
                 target_format=bridge.name, report=report, **options,
             )  # fmt: skip
-        described = _Described.of(report, max_batch_size)
+        inputs, outputs = (_ports(report, kind) for kind in ("inputs", "outputs"))
+        most = _most_rows([*inputs, *outputs], max_batch_size, report)
         labels = known_labels(source, class_labels, report.facts)
-        scores = described.scores(labels, report, must=class_labels is not None)
+        found = labelled(outputs, len(labels), batched=most > 0)
+        scores = _scores(found, labels, report, must=class_labels is not None)
         config = make_config(
-            entry.name, served, described.inputs, described.outputs,
-            max_batch_size=described.max_batch_size,
-            dynamic_batching=dynamic_batching and described.max_batch_size > 0,
-            labels=dict.fromkeys(scores, LABELS),
+            entry.name, served, inputs, outputs, max_batch_size=most,
+            dynamic_batching=dynamic_batching and most > 0, labels=dict.fromkeys(scores, LABELS),
         )  # fmt: skip
         texts = {CONFIG: config_text(config)}
         if scores:
@@ -122,41 +122,25 @@ def write_triton(
     return placed
 
 
-@dataclass(frozen=True, slots=True)
-class _Described:
-    """What a configuration says of a model.
+def _most_rows(ports: Sequence[Port], asked: int, report: Report) -> int:
+    """Return how many rows a batch has at most; where a model has no batch, a note says why."""
+    if asked > 0 and not is_batched(ports):
+        why = "not every input and output begins with one open length that has a name"
+        report.notes.append(f"Triton forms no batches: {why}")
+        return 0
+    return asked
 
-    Attributes:
-        inputs: Its inputs.
-        outputs: Its outputs.
-        max_batch_size: Most rows of a batch, 0 where it has none of Triton's kind.
-    """
 
-    inputs: Sequence[Port]
-    outputs: Sequence[Port]
-    max_batch_size: int
-
-    @classmethod
-    def of(cls, report: Report, max_batch_size: int) -> _Described:
-        """Return what a conversion wrote; where it has no batch, a note says why."""
-        inputs, outputs = (_ports(report, kind) for kind in ("inputs", "outputs"))
-        batched = is_batched([*inputs, *outputs])
-        if max_batch_size > 0 and not batched:
-            why = "not every input and output begins with one open length that has a name"
-            report.notes.append(f"Triton forms no batches: {why}")
-        return cls(inputs, outputs, max_batch_size if batched else 0)
-
-    def scores(self, labels: Sequence[str], report: Report, *, must: bool) -> list[str]:
-        """Return the outputs that are scores of labelled classes."""
-        if not labels:
-            return []
-        found = labelled(self.outputs, len(labels), batched=self.max_batch_size > 0)
+def _scores(
+    found: Sequence[str], labels: Sequence[str], report: Report, *, must: bool
+) -> Sequence[str]:
+    """Return the outputs that are scores of labelled classes; where none is, that is told."""
+    if labels and not found:
         told = f"no output has one score for each of {len(labels)} class labels"
-        if must and not found:
+        if must:
             raise OptionError(f"class_labels: {told}")
-        if not found:
-            report.notes.append(told)
-        return found
+        report.notes.append(told)
+    return found if labels else ()
 
 
 def _ports(report: Report, kind: str) -> list[Port]:

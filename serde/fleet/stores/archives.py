@@ -114,20 +114,14 @@ def _open(path: Path, room: Callable[[], Path]) -> _Box | None:
     return box if box.is_ours() else None
 
 
+@dataclass(slots=True)
 class _Box:
     """An archive, and a folder into which its files go as they are needed."""
 
-    def __init__(
-        self,
-        path: Path,
-        folder: Path,
-        sizes: dict[str, int],
-        copy: Callable[[Path, Callable[[str, int], Path | None]], dict[str, int]] | None,
-    ) -> None:
-        self.path = path
-        self.folder = folder
-        self._sizes = sizes
-        self._copy = copy
+    path: Path
+    folder: Path
+    _sizes: dict[str, int]
+    _copy: Callable[[Path, Callable[[str, int], Path | None]], dict[str, int]] | None
 
     def begin(self) -> None:
         """Copy out what is small, and note what else there is."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import random
-import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
@@ -69,7 +68,6 @@ _REFUSED_NAMES: Final = frozenset(
     }
 )
 _DISK: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
-_STATUS: Final = re.compile(r"\b([45]\d\d)\b")
 
 
 class Truncated(OSError):

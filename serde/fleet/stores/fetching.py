@@ -44,14 +44,10 @@ def fetch(store: Store, entry: Entry, target: Path) -> str:
         else:
             _fetch_in_order(store, entry, sink, entry.size)
     whole = store.reads_at_once and entry.size is not None and entry.size <= PIECE
-    if not whole:  # What one request gave is of one version.
-        _check_unchanged(store, entry)
-    return sink.digest.hexdigest()
-
-
-def _check_unchanged(store: Store, entry: Entry) -> None:
-    if not store.look(entry.path).is_same(entry) and entry.size is not None:
+    # What one request gave is of one version.
+    if not whole and not store.look(entry.path).is_same(entry) and entry.size is not None:
         raise StoreError(f"{safe_url(store.url(entry.path))}: changed while it was fetched")
+    return sink.digest.hexdigest()
 
 
 class _Sink:
@@ -85,10 +81,8 @@ def _fetch_at_once(store: Store, entry: Entry, sink: _Sink, size: int) -> None:
     """Fetch ranges, a few at the same time, and write them in order."""
 
     def read(start: int, stop: int) -> bytes:
-        def ask() -> bytes:
-            return _whole(store.read(entry.path, start, stop), stop - start)
-
-        return store.ask(ask, entry.path)
+        action = partial(store.read, entry.path, start, stop)
+        return store.ask(lambda: _whole(action(), stop - start), entry.path)
 
     if size <= PIECE:
         if size:

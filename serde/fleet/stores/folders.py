@@ -150,14 +150,14 @@ def put_folder(
 def _move(store: Store, passing: str, target: str) -> None:
     """Put a file that is in the store in its place."""
 
-    def copy() -> None:
-        store.fs.cp_file(passing, target)
-
     def move() -> None:
+        if store.writes_whole:
+            store.fs.cp_file(passing, target)
+            return
         store.fs.makedirs(target.rpartition("/")[0], exist_ok=True)
         store.fs.mv(passing, target)
 
-    store.ask(copy if store.writes_whole else move, target)
+    store.ask(move, target)
 
 
 def _remove(store: Store, paths: Sequence[str], root: str) -> None:

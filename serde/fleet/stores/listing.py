@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any as AnyValue, Final, Protocol
+from hashlib import blake2b
+from typing import Any as AnyValue, Final
 
 from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import format_names, get_bridge
@@ -16,11 +17,12 @@ from serde.core.records import dataclass, replace
 from serde.core.systems import local_path
 from serde.errors import OptionError
 from serde.fleet.stores.faults import Retries
-from serde.fleet.stores.store import Entry, open_store
+from serde.fleet.stores.store import Entry, Store, open_store
 from serde.fleet.stores.urls import Address, safe_url
 
 __all__ = [
-    "LISTED", "Found", "expand", "is_pattern", "model_suffixes", "package_suffixes", "stem_of",
+    "LISTED", "Found", "expand", "is_pattern", "model_suffixes", "package_suffixes",
+    "short_digest", "split_pattern", "stem_of",
 ]  # fmt: skip
 
 LISTED: Final = 1_000_000
@@ -47,21 +49,8 @@ class Found:
     checksum: str = ""
 
 
-class _Tree(Protocol):
-    """Folders and files, local or of a store."""
-
-    def url(self, path: str) -> str:
-        """Return what users call a path."""
-
-    def find(self, path: str) -> Entry | None:
-        """Return what is at a path, None if there is nothing."""
-
-    def entries(self, folder: str, start: str = "", *, deep: bool = False) -> Iterator[Entry]:
-        """Yield what is in a folder, by name; if `deep`, the files below and no folders."""
-
-
 class _Local:
-    """The file system of this machine."""
+    """The file system of this machine, asked as a store is."""
 
     def url(self, path: str) -> str:
         return path
@@ -132,19 +121,19 @@ def expand(
         StoreError: A store does not answer, or refuses.
     """
     address = Address.of(pattern)
-    fixed, parts = _split(address.path)
-    tree: _Tree = _Local()
+    fixed, parts = split_pattern(address.path)
+    tree: Store | _Local = _Local()
     if address.protocol:
         # Only what is fixed goes to fsspec, to which braces and brackets have a meaning.
         tree, fixed = open_store(address.with_path(fixed), storage_options, retries)
     counted = _Counted(tree, limit, safe_url(os.fspath(pattern)))
     found = _matches(counted, fixed, parts) if parts else _plain(counted, address, fixed)
     for each in found:
-        url = str(address) if each.path == fixed and not parts else counted.url(each.path)
+        url = str(address) if each.path == fixed and not parts else tree.url(each.path)
         yield Found(url, each.size, each.checksum)
 
 
-def _split(path: str) -> tuple[str, list[str]]:
+def split_pattern(path: str) -> tuple[str, list[str]]:
     """Return the folder that a glob is in, and the parts of the glob."""
     parts = path.split("/")
     first = next((i for i, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
@@ -158,16 +147,10 @@ def _split(path: str) -> tuple[str, list[str]]:
 class _Counted:
     """A tree of which only so many names are looked at."""
 
-    tree: _Tree
+    tree: Store | _Local
     limit: int
     shown: str
     looked: int = 0
-
-    def url(self, path: str) -> str:
-        return self.tree.url(path)
-
-    def find(self, path: str) -> Entry | None:
-        return self.tree.find(path)
 
     def entries(self, folder: str, start: str = "", *, deep: bool = False) -> Iterator[Entry]:
         for entry in self.tree.entries(folder, start, deep=deep):
@@ -180,10 +163,10 @@ class _Counted:
             yield entry
 
 
-def _plain(tree: _Tree, address: Address, path: str) -> Iterator[Entry]:
+def _plain(tree: _Counted, address: Address, path: str) -> Iterator[Entry]:
     """Yield what a path without a glob stands for."""
     given = path.rstrip("/") or path
-    found = None if address.protocol in ("http", "https") else tree.find(given)
+    found = None if address.protocol in ("http", "https") else tree.tree.find(given)
     if found is None or not found.is_folder:
         yield Entry(path, None) if found is None else replace(found, path=path)
         return
@@ -199,7 +182,7 @@ def _is_model(entry: Entry) -> bool:
     return entry.is_folder or entry.path.endswith(model_suffixes())
 
 
-def _matches(tree: _Tree, folder: str, parts: list[str]) -> Iterator[Entry]:
+def _matches(tree: _Counted, folder: str, parts: list[str]) -> Iterator[Entry]:
     """Yield what the parts of a glob match in a folder."""
     first, *rest = parts
     if first == "**":
@@ -224,13 +207,13 @@ def _matches(tree: _Tree, folder: str, parts: list[str]) -> Iterator[Entry]:
             yield _package(tree, each.path)
 
 
-def _is_package(tree: _Tree, folder: str) -> bool:
+def _is_package(tree: _Counted, folder: str) -> bool:
     if folder.endswith(package_suffixes()):
         return True
     return any(tree.entries(folder, "MAR-INF"))
 
 
-def _package(tree: _Tree, folder: str) -> Entry:
+def _package(tree: _Counted, folder: str) -> Entry:
     """Return a folder with the size and checksum of all its files."""
     whole = Entry(folder, 0, is_folder=True)
     for each in tree.entries(folder, deep=True):
@@ -332,14 +315,12 @@ def _extended(package: Entry, entry: Entry) -> Entry:
     """Return a package with one more of its files."""
     size = None if None in (package.size, entry.size) else (package.size or 0) + (entry.size or 0)
     both = f"{package.checksum}+{entry.checksum}" if package.checksum else entry.checksum
-    return Entry(package.path, size, _short(both) if len(both) > 64 else both, True)
+    return Entry(package.path, size, short_digest(both) if len(both) > 64 else both, True)
 
 
-def _short(text: str) -> str:
+def short_digest(text: str) -> str:
     """Return a short text that changes with a longer one."""
-    from hashlib import blake2b
-
-    return blake2b(text.encode(), digest_size=16).hexdigest()
+    return blake2b(text.encode(errors="surrogateescape"), digest_size=16).hexdigest()
 
 
 def _bridges() -> Iterator[AnyBridge]:

@@ -147,7 +147,8 @@ def _publish(
     folder = own.rpartition("/")[0]
     if path.is_dir() and before.is_object:
         raise no_package(store, own)
-    expect("bytes", sum(file.stat().st_size for file in _all_files(path, *beside)))
+    sizes = (file.stat().st_size for each in (path, *beside) for file, _ in _files(each))
+    expect("bytes", sum(sizes))
     sent = 0
     for each in beside:
         for file, name in _files(each):
@@ -155,12 +156,6 @@ def _publish(
     if path.is_dir():
         return sent + put_folder(store, _files(path), own, before, partial(_put, store))
     return sent + _put(store, path, own)
-
-
-def _all_files(*paths: str | os.PathLike[str]) -> Iterator[Path]:
-    for path in map(Path, paths):
-        for file, _ in _files(path):
-            yield file
 
 
 def _files(path: Path) -> list[tuple[Path, str]]:

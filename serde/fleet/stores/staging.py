@@ -15,13 +15,12 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.bridge.contract import AnyBridge
 from serde.bridge.formats import source_bridge
 from serde.bridge.options import bind_options
 from serde.core import MAX_ARCHIVE_MEMBERS, dataclass, expect, field
@@ -191,35 +190,28 @@ def told(text: str, places: Mapping[str, str]) -> str:
     return text
 
 
+@dataclass(slots=True)
 class _Run:
     """One model while it is brought to local disk.
 
-    Args:
-        stack: Ends what is opened.
-        parent: Where what is fetched lies.
-        storage_options: What ``fsspec`` gives to the file system.
-        retries: How often and after how long what may pass is tried again.
-        along: What belongs to a model that is not opened; None if models are opened.
+    Attributes:
+        _stack: Ends what is opened.
+        _parent: Where what is fetched lies.
+        _storage_options: What ``fsspec`` gives to the file system.
+        _retries: How often and after how long what may pass is tried again.
+        _along: What belongs to a model that is not opened; None if models are opened.
     """
 
-    def __init__(
-        self,
-        stack: ExitStack,
-        parent: Path,
-        storage_options: Mapping[str, AnyValue],
-        retries: Retries,
-        along: Sequence[str] | None,
-    ) -> None:
-        self._stack = stack
-        self._parent = parent
-        self._storage_options = storage_options
-        self._retries = retries
-        self._along = along
-        self._hidden: Path | None = None
-        self._digests: dict[Path, str] = {}
-        self.places: dict[str, str] = {}
-        self._fetched = 0
-        self._missing: list[str] = []
+    _stack: ExitStack
+    _parent: Path
+    _storage_options: Mapping[str, AnyValue]
+    _retries: Retries
+    _along: Sequence[str] | None
+    _hidden: Path | None = None
+    _digests: dict[Path, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    _fetched: int = 0
+    _missing: list[str] = field(default_factory=list)
 
     def bring(
         self,
@@ -268,15 +260,11 @@ class _Run:
         known = source if isinstance(source, Found) else None
         return self._fetch_source(address, known, number)
 
-    def _room(self) -> Path:
-        """Return the hidden folder; it is made when it is first needed."""
-        if self._hidden is None:
-            self._hidden = self._stack.enter_context(staging_directory(self._parent))
-        return self._hidden
-
     def _new_folder(self, shown: Address | str) -> Path:
-        """Return a new folder, and note what it stands for."""
-        folder = self._room() / str(len(self.places))
+        """Return a new folder of the hidden one, and note what it stands for."""
+        if self._hidden is None:  # It is made when it is first needed.
+            self._hidden = self._stack.enter_context(staging_directory(self._parent))
+        folder = self._hidden / str(len(self.places))
         folder.mkdir()
         self.places[f"{folder}{os.sep}"] = safe_url(str(shown))
         return folder
@@ -290,7 +278,9 @@ class _Run:
         """Fetch an object or all that is in a folder; return its place, and its files."""
         store, path = self._open(address)
         place = self._new_folder(address.beside(""))
-        target = place / _local_name(address)
+        if location_fault(address.name) is not None or address.name in (".", ""):
+            raise OptionError(f"{safe_url(str(address))}: expected the name of a file")
+        target = place / address.name
         entry = _known_entry(known, path) or store.look(path)
         if not entry.is_folder:
             self._fetch(store, entry, target)
@@ -342,7 +332,9 @@ class _Run:
         options: Mapping[str, AnyValue],
     ) -> list[str]:
         """Bring what belongs to a model and was not named; return the names."""
-        bridge = _bridge_of(path, format)
+        bridge = None
+        with suppress(SerdeError):  # What no format recognises is told when it is read.
+            bridge = source_bridge(path, format)
         if bridge is None or bridge.import_options is None:
             return []
         bound, _ = bind_options(bridge.import_options, options)
@@ -371,13 +363,6 @@ def _url(source: Source) -> str:
     return source.url if isinstance(source, Found) else os.fspath(source)
 
 
-def _local_name(address: Address) -> str:
-    name = address.name
-    if location_fault(name) is not None or name in (".", ""):
-        raise OptionError(f"{safe_url(str(address))}: expected the name of a file")
-    return name
-
-
 def _local_files(path: Path, number: int) -> tuple[Path, list[tuple[str, Path]]]:
     """Return a local source and its files; whether it is there is for its format to say."""
     if not path.is_dir():
@@ -398,14 +383,6 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def _bridge_of(path: Path, format: str | None) -> AnyBridge | None:
-    """Return the bridge of a file; what no format recognises is told when it is read."""
-    try:
-        return source_bridge(path, format)
-    except SerdeError:
-        return None
 
 
 def _member(folder: Path, name: str, shown: str) -> Path:

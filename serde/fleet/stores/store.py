@@ -7,6 +7,7 @@ a process that forks stages its sources before, and the child converts what lies
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any as AnyValue, BinaryIO, Final, TypeVar
 
 from serde.core import dataclass, field, is_installed, parse_json, replace, require
@@ -164,23 +165,15 @@ class Store:
         token: str | None = ""
         while token is not None:
             given = {**wanted, "ContinuationToken": token} if token else wanted
-
-            def ask(given: Mapping[str, AnyValue] = given) -> Mapping[str, AnyValue]:
-                page: Mapping[str, AnyValue] = self.fs.call_s3("list_objects_v2", **given)
-                return page
-
-            page = self.ask(ask, f"{bucket}/{prefix}")
+            action = partial(self.fs.call_s3, "list_objects_v2", **given)
+            page = self.ask(action, f"{bucket}/{prefix}")
             yield from _entries_of_page(bucket, page)
             token = page.get("NextContinuationToken") if page.get("IsTruncated") else None
 
     def _walk(self, folder: str, start: str, deep: bool) -> Iterator[Entry]:
         """List folder by folder; no more is held than the folders on the way to one."""
-
-        def ask() -> list[Mapping[str, AnyValue]]:
-            found: list[Mapping[str, AnyValue]] = self.fs.ls(folder, detail=True)
-            return found
-
-        found = [Entry.of(each) for each in self.ask(ask, folder)]
+        listed = self.ask(lambda: self.fs.ls(folder, detail=True), folder)
+        found = [Entry.of(each) for each in listed]
         own = folder.rstrip("/")
         for each in sorted(found, key=lambda entry: entry.path):
             path = each.path.rstrip("/")
@@ -197,18 +190,15 @@ class Store:
         Raises:
             Exception: Whatever the library of the store raises.
         """
-        data: bytes = self.fs.cat_file(path, start=start, end=stop)
-        return data
+        return self.fs.cat_file(path, start=start, end=stop)
 
     def open(self, path: str, piece: int) -> BinaryIO:
         """Open an object so that reads of `piece` bytes are requests for ranges."""
-        file: BinaryIO = self.fs.open(path, "rb", block_size=piece, cache_type="none")
-        return file
+        return self.fs.open(path, "rb", block_size=piece, cache_type="none")
 
     def stream(self, path: str) -> BinaryIO:
         """Open an object that can be read front to back only."""
-        file: BinaryIO = self.fs.open(path, "rb", block_size=0)
-        return file
+        return self.fs.open(path, "rb", block_size=0)
 
     @property
     def writes_whole(self) -> bool:
@@ -230,8 +220,8 @@ def _protocols(fs: AnyValue) -> tuple[str, ...]:
 def _entries_of_page(bucket: str, page: Mapping[str, AnyValue]) -> Iterator[Entry]:
     keys = [Entry.of(each) for each in page.get("Contents", ())]
     found = [replace(each, path=f"{bucket}/{each.path}") for each in keys]
-    for each in page.get("CommonPrefixes", ()):
-        found.append(Entry(f"{bucket}/{each['Prefix'].rstrip('/')}", None, is_folder=True))
+    prefixes = [each["Prefix"].rstrip("/") for each in page.get("CommonPrefixes", ())]
+    found += [Entry(f"{bucket}/{each}", None, is_folder=True) for each in prefixes]
     # A key that ends in a stroke is a mark that some tools leave for a folder.
     yield from sorted((e for e in found if not e.path.endswith("/")), key=lambda e: e.path)
 

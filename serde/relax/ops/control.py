@@ -107,15 +107,12 @@ def _write_turn(ctx: ExportContext, loop: _Loop, write: Writer) -> Writing[Priva
         if bound is not None:
             going = ctx.emit("logical_and", going, ctx.emit("less", following, bound))
         asked = [going] if loop.asks else []
-        states = [_as(ctx, *pair) for pair in zip(found, loop.states, strict=False)]
+        # What a turn yields has the types with which it enters the next.
+        pairs = zip(found, loop.states, strict=False)
+        states = [ctx.typed(replace(x, type=None), type_) for x, type_ in pairs]
         rows = [ctx.emit("expand_dims", row, axis=0) for row in found[len(states) :]]
         made.end([following, *asked, *states, *rows])
     return made
-
-
-def _as(ctx: ExportContext, x: Value, type_: TensorType) -> Value:
-    """Return what a turn yields with the type with which it enters the next."""
-    return ctx.typed(replace(x, type=None), type_)
 
 
 def _repeat(
@@ -176,6 +173,7 @@ def _join(ctx: ExportContext, loop: _Loop, parts: Sequence[Sequence[Value]]) -> 
 
 
 def _length(ctx: ExportContext, dim: Dim) -> AnyValue:
+    """Return a length of a row, a new variable where nothing shows it."""
     try:
         return ctx.dim(dim)
     except Unsupported:

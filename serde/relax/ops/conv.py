@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from typing import Any as AnyValue
 
@@ -147,35 +148,27 @@ class ConvAttributes:
         return found if self.out_dtype is not None else {**found, "out_dtype": ""}
 
 
-def _import_conv(op: str) -> Callable[..., Expr]:
+def _import_conv(ctx: Import, data: Expr, weight: Expr, *, op: str, attrs: ConvAttributes) -> Expr:
+    return getattr(relay.nn, op)(data, weight, **attrs.keywords())
+
+
+def _import_transposed(
+    ctx: Import,
+    data: Expr,
+    weight: Expr,
+    *,
+    op: str,
+    output_padding: tuple[int, ...],
+    attrs: ConvAttributes,
+) -> Expr:
     build = getattr(relay.nn, op)
-
-    def convert(ctx: Import, data: Expr, weight: Expr, *, attrs: ConvAttributes) -> Expr:
-        return build(data, weight, **attrs.keywords())
-
-    return convert
+    return build(data, weight, output_padding=output_padding, **attrs.keywords())
 
 
-def _import_transposed(op: str) -> Callable[..., Expr]:
-    build = getattr(relay.nn, op)
-
-    def convert(
-        ctx: Import,
-        data: Expr,
-        weight: Expr,
-        *,
-        output_padding: tuple[int, ...],
-        attrs: ConvAttributes,
-    ) -> Expr:
-        return build(data, weight, output_padding=output_padding, **attrs.keywords())
-
-    return convert
-
-
-for _ndim in (1, 2, 3):
-    OPS.imports(f"relax.nn.conv{_ndim}d")(_import_conv(f"conv{_ndim}d"))
-    _op = f"conv{_ndim}d_transpose"
-    OPS.imports(f"relax.nn.{_op}")(_import_transposed(_op))
+for _op in ("conv1d", "conv2d", "conv3d"):
+    OPS.imports(f"relax.nn.{_op}")(partial(_import_conv, op=_op))
+    _transposed = f"{_op}_transpose"
+    OPS.imports(f"relax.nn.{_transposed}")(partial(_import_transposed, op=_transposed))
 
 
 @OPS.exports(*TRANSPOSED)

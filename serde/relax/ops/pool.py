@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any as AnyValue, Literal
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import Any as AnyValue, Final
 
 import serde.relay as relay
 from serde.core import dataclass, numpy_dtype, replace
@@ -213,28 +215,26 @@ def _are_parts_right(ctx: Export, data: Value, size: Sequence[int]) -> bool:
     return all(even) or ctx.framework.version.startswith("0.27")
 
 
-def _make_adaptive(kind: Literal["max", "avg"], rank: int) -> Callable[..., Value]:
-    """Return what writes a pooling over parts of `rank` axes; Relax has one of means of floats."""
-
-    def export_adaptive_pool(ctx: Export, data: Value, *, output_size: tuple[int, ...]) -> Value:
-        dtype = ctx.type(data).dtype
-        wide = sum_dtype(dtype, None) if kind == "avg" else dtype
-        x = cast(ctx, data, dtype, wide)
-        size = list(output_size * rank if len(output_size) == 1 else output_size)
-        if not size:
-            made = x
-        elif kind == "avg" and is_float(dtype) and _are_parts_right(ctx, data, size):
-            made = ctx.emit(f"nn.adaptive_avg_pool{rank}d", x, output_size=size)
-        else:
-            made = ctx.emit_te(adaptive_pool(ctx.framework, size, kind), x)
-        return cast(ctx, made, wide, dtype)
-
-    return export_adaptive_pool
+def _export_adaptive(
+    ctx: Export, data: Value, *, kind: str, rank: int, output_size: tuple[int, ...]
+) -> Value:
+    """Pooling over parts of `rank` axes; Relax has one of means of floats."""
+    dtype = ctx.type(data).dtype
+    wide = sum_dtype(dtype, None) if kind == "avg" else dtype
+    x = cast(ctx, data, dtype, wide)
+    size = list(output_size * rank if len(output_size) == 1 else output_size)
+    if not size:
+        made = x
+    elif kind == "avg" and is_float(dtype) and _are_parts_right(ctx, data, size):
+        made = ctx.emit(f"nn.adaptive_avg_pool{rank}d", x, output_size=size)
+    else:
+        made = ctx.emit_te(adaptive_pool(ctx.framework, size, kind), x)
+    return cast(ctx, made, wide, dtype)
 
 
-for _rank in SPATIAL:
-    OPS.exports(f"nn.adaptive_max_pool{_rank}d")(_make_adaptive("max", _rank))
-    OPS.exports(f"nn.adaptive_avg_pool{_rank}d")(_make_adaptive("avg", _rank))
+for _kind, _rank in product(("max", "avg"), SPATIAL):
+    _export = partial(_export_adaptive, kind=_kind, rank=_rank)
+    OPS.exports(f"nn.adaptive_{_kind}_pool{_rank}d")(_export)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,28 +257,24 @@ class PoolAttributes:
         }
 
 
-def _import_max_pool(op: str) -> Callable[..., Expr]:
+def _import_max_pool(
+    ctx: Import, data: Expr, *, op: str, count_include_pad: bool, attrs: PoolAttributes
+) -> Expr:
+    found = getattr(relay.nn, op)(data, **attrs.keywords())
+    return _drop_windows(ctx, data, found, attrs)
+
+
+def _import_avg_pool(
+    ctx: Import, data: Expr, *, op: str, count_include_pad: bool, attrs: PoolAttributes
+) -> Expr:
+    """What reaches beyond the padding is not counted, in Relay it is: then zeros are data."""
+    given, x = attrs, data
+    if count_include_pad and attrs.ceil_mode:
+        x, given = _pad(ctx, data, attrs), replace(attrs, padding=(0,) * len(attrs.padding))
+        count_include_pad = False
     build = getattr(relay.nn, op)
-
-    def convert(ctx: Import, data: Expr, *, count_include_pad: bool, attrs: PoolAttributes) -> Expr:
-        return _drop_windows(ctx, data, build(data, **attrs.keywords()), attrs)
-
-    return convert
-
-
-def _import_avg_pool(op: str) -> Callable[..., Expr]:
-    build = getattr(relay.nn, op)
-
-    def convert(ctx: Import, data: Expr, *, count_include_pad: bool, attrs: PoolAttributes) -> Expr:
-        """What reaches beyond the padding is not counted, in Relay it is: then zeros are data."""
-        given, x = attrs, data
-        if count_include_pad and attrs.ceil_mode:
-            x, given = _pad(ctx, data, attrs), replace(attrs, padding=(0,) * len(attrs.padding))
-            count_include_pad = False
-        found = build(x, count_include_pad=count_include_pad, **given.keywords())
-        return _drop_windows(ctx, data, found, attrs)
-
-    return convert
+    found = build(x, count_include_pad=count_include_pad, **given.keywords())
+    return _drop_windows(ctx, data, found, attrs)
 
 
 def _pad(ctx: Import, data: Expr, attrs: PoolAttributes) -> Expr:
@@ -315,28 +311,27 @@ def _drop_windows(ctx: Import, data: Expr, found: Expr, attrs: PoolAttributes) -
     return found
 
 
-def _import_adaptive(op: str) -> Callable[..., Expr]:
-    build = getattr(relay.nn, op)
-
-    def convert(
-        ctx: Import,
-        data: Expr,
-        *,
-        output_size: tuple[int, ...] | None,
-        layout: str,
-        out_layout: str,
-    ) -> Expr:
-        """Without a size the result has that of the tensor."""
-        if output_size is None:
-            return data
-        out_layout = "" if out_layout == layout else out_layout
-        return build(data, output_size, layout=layout, out_layout=out_layout)
-
-    return convert
+def _import_adaptive(
+    ctx: Import,
+    data: Expr,
+    *,
+    op: str,
+    output_size: tuple[int, ...] | None,
+    layout: str,
+    out_layout: str,
+) -> Expr:
+    """Without a size the result has that of the tensor."""
+    if output_size is None:
+        return data
+    out_layout = "" if out_layout == layout else out_layout
+    return getattr(relay.nn, op)(data, output_size, layout=layout, out_layout=out_layout)
 
 
-for _ndim in (1, 2, 3):
-    OPS.imports(f"relax.nn.max_pool{_ndim}d")(_import_max_pool(f"max_pool{_ndim}d"))
-    OPS.imports(f"relax.nn.avg_pool{_ndim}d")(_import_avg_pool(f"avg_pool{_ndim}d"))
-    _op = f"adaptive_avg_pool{_ndim}d"
-    OPS.imports(f"relax.nn.{_op}")(_import_adaptive(_op))
+_IMPORTERS: Final[Mapping[str, Callable[..., Expr]]] = {
+    "max_pool": _import_max_pool, "avg_pool": _import_avg_pool,
+    "adaptive_avg_pool": _import_adaptive,
+}  # fmt: skip
+
+for _name, _rank in product(_IMPORTERS, SPATIAL):
+    _op = f"{_name}{_rank}d"
+    OPS.imports(f"relax.nn.{_op}")(partial(_IMPORTERS[_name], op=_op))

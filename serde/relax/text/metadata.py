@@ -83,8 +83,7 @@ def read_metadata(document: str) -> Metadata:
 def _node(nodes: Sequence[AnyValue], index: AnyValue) -> Mapping[str, AnyValue]:
     if type(index) is not int or not 0 <= index < len(nodes) or not isinstance(nodes[index], dict):
         raise FormatError(f"metadata: no node {index!r} among {len(nodes)}")
-    found: Mapping[str, AnyValue] = nodes[index]
-    return found
+    return nodes[index]
 
 
 def _data(nodes: Sequence[AnyValue], index: AnyValue, kind: str) -> AnyValue:

@@ -190,19 +190,15 @@ class _Quote(ast.NodeTransformer):
     def __init__(self, variables: set[str]) -> None:
         self._variables = variables
 
-    def visit_Tuple(self, node: ast.Tuple) -> ast.expr:
-        """Return a shape, or a tuple of types, with its lengths as texts."""
+    def visit_Tuple(self, node: ast.Tuple | ast.List) -> ast.expr:
+        """Return a shape, or several types, with its lengths as texts."""
         node.elts = [self._item(each) for each in node.elts]
         return node
 
-    def visit_List(self, node: ast.List) -> ast.expr:
-        """Return a shape, or a list of types, with its lengths as texts."""
-        node.elts = [self._item(each) for each in node.elts]
-        return node
+    visit_List = visit_Tuple  # noqa: N815
 
     def _item(self, node: ast.expr) -> ast.expr:
         names = set(_names(node))
         if "R" in names:
-            visited: ast.expr = self.visit(node)
-            return visited
+            return self.visit(node)
         return ast.Constant(ast.unparse(node)) if names & self._variables else node

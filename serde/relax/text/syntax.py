@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from serde.core import MAX_NESTING, dataclass, pause_garbage_collection
@@ -121,36 +121,6 @@ class _Checker:
         self._module = ""
         self._level = 0
         self._free = False
-        self._statements: dict[type[ast.AST], Callable[..., None]] = {
-            ast.AnnAssign: self._assign,
-            ast.Assert: self._assert,
-            ast.Assign: self._assign,
-            ast.Break: self._nothing,
-            ast.Continue: self._nothing,
-            ast.Expr: self._evaluate,
-            ast.For: self._for,
-            ast.FunctionDef: self._function,
-            ast.If: self._if,
-            ast.Pass: self._nothing,
-            ast.Return: self._return,
-            ast.While: self._while,
-            ast.With: self._with,
-        }
-        self._expressions: dict[type[ast.AST], Callable[..., None]] = {
-            ast.Attribute: self._attribute,
-            ast.BinOp: self._binary,
-            ast.BoolOp: self._bool,
-            ast.Call: self._call,
-            ast.Compare: self._compare,
-            ast.Constant: self._constant,
-            ast.Dict: self._dict,
-            ast.List: self._items,
-            ast.Name: self._name,
-            ast.Slice: self._slice,
-            ast.Subscript: self._subscript,
-            ast.Tuple: self._items,
-            ast.UnaryOp: self._unary,
-        }
 
     # Statements.
 
@@ -180,13 +150,13 @@ class _Checker:
         self._module = node.name
         for each in node.body:
             if isinstance(each, ast.FunctionDef):
-                self._function(each)
+                self._statement_functiondef(each)
             elif isinstance(each, ast.Expr) and isinstance(each.value, ast.Call):
-                self._call(each.value)
+                self._expression_call(each.value)
             elif not isinstance(each, ast.Pass):
                 self._refuse(each, "what is no function")
 
-    def _function(self, node: ast.FunctionDef) -> None:
+    def _statement_functiondef(self, node: ast.FunctionDef) -> None:
         decorators = node.decorator_list
         decorator = decorators[0] if len(decorators) == 1 else node
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -214,13 +184,13 @@ class _Checker:
     def _block(self, body: Sequence[ast.stmt]) -> None:
         self._enter(body[0])
         for each in body:
-            check = self._statements.get(type(each))
+            check = getattr(self, f"_statement_{type(each).__name__.lower()}", None)
             if check is None:
                 self._refuse(each, f"a statement of the kind {type(each).__name__}")
             check(each)
         self._level -= 1
 
-    def _assign(self, node: ast.Assign | ast.AnnAssign) -> None:
+    def _statement_assign(self, node: ast.Assign | ast.AnnAssign) -> None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for each in targets:
             self._bind(each)
@@ -242,43 +212,42 @@ class _Checker:
                     self._refuse(target, "another target than names")
                 self._check_name(each, each.id)
         elif isinstance(target, ast.Subscript):
-            self._subscript(target)
+            self._expression_subscript(target)
         else:
             self._refuse(target, "another target than names and elements")
 
-    def _assert(self, node: ast.Assert) -> None:
-        self._check(node.test)
-        if node.msg is not None:
-            self._check(node.msg)
+    _statement_annassign = _statement_assign
 
     def _nothing(self, node: ast.stmt) -> None:
         """Nothing of the statement could be wrong."""
 
-    def _evaluate(self, node: ast.Expr) -> None:
-        self._check(node.value)
+    _statement_break = _statement_continue = _statement_pass = _nothing
 
-    def _for(self, node: ast.For) -> None:
+    def _parts(self, node: ast.AST) -> None:
+        """Check the expressions that a node is made of."""
+        for each in _expressions_in(node):
+            self._check(each)
+
+    _statement_assert = _statement_expr = _statement_return = _parts
+
+    def _statement_for(self, node: ast.For) -> None:
         self._bind(node.target)
         self._require(node, isinstance(node.iter, ast.Call) and not node.orelse)
         self._check(node.iter)
         self._block(node.body)
 
-    def _if(self, node: ast.If) -> None:
+    def _statement_if(self, node: ast.If) -> None:
         self._check(node.test)
         self._block(node.body)
         if node.orelse:
             self._block(node.orelse)
 
-    def _return(self, node: ast.Return) -> None:
-        if node.value is not None:
-            self._check(node.value)
-
-    def _while(self, node: ast.While) -> None:
+    def _statement_while(self, node: ast.While) -> None:
         self._require(node, not node.orelse)
         self._check(node.test)
         self._block(node.body)
 
-    def _with(self, node: ast.With) -> None:
+    def _statement_with(self, node: ast.With) -> None:
         for each in node.items:
             self._check(each.context_expr)
             if each.optional_vars is not None:
@@ -288,7 +257,7 @@ class _Checker:
     # Expressions.
 
     def _check(self, node: ast.expr) -> None:
-        check = self._expressions.get(type(node))
+        check = getattr(self, f"_expression_{type(node).__name__.lower()}", None)
         if check is None:
             self._refuse(node, f"an expression of the kind {type(node).__name__}")
         self._enter(node)
@@ -306,7 +275,7 @@ class _Checker:
         else:
             self.names.add(name)
 
-    def _attribute(self, node: ast.Attribute) -> None:
+    def _expression_attribute(self, node: ast.Attribute) -> None:
         """Check a global function, a field of a buffer, or a type."""
         name = self._chain(node)
         if name is None or ".__" in name:
@@ -319,32 +288,29 @@ class _Checker:
         elif "." in rest or (root not in ("cls", self._module) and rest not in BUFFER_FIELDS):
             self._refuse(node, f"the attribute {name}")
 
-    def _binary(self, node: ast.BinOp) -> None:
+    def _expression_binop(self, node: ast.BinOp) -> None:
         if not isinstance(node.op, _OPERATORS):
             self._refuse(node, f"the operator {type(node.op).__name__}")
         if isinstance(node.op, ast.LShift) and _is_number(node.left) and _is_number(node.right):
             self._refuse(node, "a shifted number")
-        self._operands(node, [node.left, node.right])
+        self._operands(node)
 
-    def _bool(self, node: ast.BoolOp) -> None:
-        self._operands(node, node.values)
-
-    def _compare(self, node: ast.Compare) -> None:
+    def _expression_compare(self, node: ast.Compare) -> None:
         if not all(isinstance(each, _COMPARISONS) for each in node.ops):
             self._refuse(node, "a comparison of another kind")
-        self._operands(node, [node.left, *node.comparators])
+        self._operands(node)
 
-    def _unary(self, node: ast.UnaryOp) -> None:
-        self._operands(node, [node.operand])
-
-    def _operands(self, node: ast.expr, operands: Sequence[ast.expr]) -> None:
+    def _operands(self, node: ast.expr) -> None:
         """Check operands, none of which Python could repeat or fill in."""
-        for each in operands:
+        for each in _expressions_in(node):
             if isinstance(each, (ast.Dict, ast.List, ast.Tuple)) or _is_text(each):
                 self._refuse(node, "arithmetic with what is no number")
             self._check(each)
 
-    def _call(self, node: ast.Call) -> None:
+    _expression_boolop = _expression_unaryop = _operands
+    _expression_list = _expression_slice = _expression_tuple = _parts
+
+    def _expression_call(self, node: ast.Call) -> None:
         name = self._chain(node.func)
         if name is None or ".__" in name or name in _DECORATORS or name == "I.ir_module":
             self._refuse(node, "a call of what is no known name")
@@ -375,7 +341,7 @@ class _Checker:
         if not isinstance(called, str) or not is_function_of_tvm(called):
             self._refuse(node, f"a call of the function {called!r}, which is not one of TVM's")
 
-    def _constant(self, node: ast.Constant) -> None:
+    def _expression_constant(self, node: ast.Constant) -> None:
         value = node.value
         if isinstance(value, str):
             self._text(node, value)
@@ -396,27 +362,18 @@ class _Checker:
             self._refuse(node, f"the text {text!r:.80}")
         self._check(inner)
 
-    def _dict(self, node: ast.Dict) -> None:
+    def _expression_dict(self, node: ast.Dict) -> None:
         for key, value in zip(node.keys, node.values, strict=True):
             self._require(node, key is not None and _is_text(key))
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 self._text(key, key.value)
             self._check(value)
 
-    def _items(self, node: ast.List | ast.Tuple) -> None:
-        for each in node.elts:
-            self._check(each)
-
-    def _name(self, node: ast.Name) -> None:
+    def _expression_name(self, node: ast.Name) -> None:
         if node.id in _RESERVED or node.id.startswith("__"):
             self._refuse(node, f"the name {node.id} alone")
 
-    def _slice(self, node: ast.Slice) -> None:
-        for each in (node.lower, node.upper, node.step):
-            if each is not None:
-                self._check(each)
-
-    def _subscript(self, node: ast.Subscript) -> None:
+    def _expression_subscript(self, node: ast.Subscript) -> None:
         """Check an element of a buffer or a tuple, or a place of the metadata."""
         place = _metadata_place(node)
         if place is not None:
@@ -462,6 +419,10 @@ class _Checker:
         raise FormatError(f"line {line}: expected TVMScript as TVM prints it, found {found}")
 
 
+def _expressions_in(node: ast.AST) -> list[ast.expr]:
+    return [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+
+
 def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
@@ -473,27 +434,17 @@ def _is_number(node: ast.expr) -> bool:
 
 def _is_type_variable(node: ast.stmt) -> bool:
     """Whether a statement is ``n = TypeVar("n")``."""
-    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
-        return False
-    target, value = node.targets[0], node.value
-    if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
-        return False
-    if not isinstance(value.func, ast.Name) or value.func.id != "TypeVar" or value.keywords:
-        return False
-    first = value.args[0] if len(value.args) == 1 else None
-    return isinstance(first, ast.Constant) and first.value == target.id
+    match node:
+        case ast.Assign([ast.Name(name)], ast.Call(ast.Name("TypeVar"), [ast.Constant(text)], [])):
+            return bool(text == name)
+    return False
 
 
 def _metadata_place(node: ast.Subscript) -> tuple[str, int] | None:
     """Return the key and the number of ``metadata[key][number]``, None for anything else."""
-    inner, number = node.value, node.slice
-    if not isinstance(inner, ast.Subscript) or not isinstance(inner.value, ast.Name):
-        return None
-    key = inner.slice
-    if inner.value.id != "metadata" or not isinstance(key, ast.Constant):
-        return None
-    if not isinstance(key.value, str) or not isinstance(number, ast.Constant):
-        return None
-    if type(number.value) is not int or number.value < 0:
-        return None
-    return key.value, number.value
+    match node:
+        case ast.Subscript(
+            ast.Subscript(ast.Name("metadata"), ast.Constant(str(key))), ast.Constant(number)
+        ) if type(number) is int and number >= 0:
+            return key, number
+    return None

@@ -105,11 +105,7 @@ def _once(module: AnyValue) -> Asked:
     inputs = _found_inputs(module)
     fixed = {"return_dict": True, "use_cache": False}
     fixed = {name: value for name, value in fixed.items() if name in _takes(module)}
-
-    def run(tensors: Tensors) -> Tensors:
-        return _only_tensors(module(**tensors, **fixed))
-
-    return Asked(run, inputs)
+    return Asked(lambda tensors: _only_tensors(module(**tensors, **fixed)), inputs)
 
 
 def _found_inputs(module: AnyValue) -> Inputs:

@@ -196,5 +196,4 @@ class _Dequantized(Weight):
         """Return entries `start` to `stop` of axis 0."""
         data = self._blocks.rows(start, stop)
         data = data.reshape(*data.shape[:-2], -1)
-        found: Array = require("gguf").quants.dequantize(data, self._type)
-        return found
+        return require("gguf").quants.dequantize(data, self._type)

@@ -170,11 +170,9 @@ def _export(
         raise OptionError(f"{family}: {error.reason}") from error
     except Exception as error:
         raise OptionError(f"{family}: torch.export refuses it: {first_line(error)}") from error
-
-    def weight_of(name: str, tensor: AnyValue) -> Weight:
-        return weights.get(name) or tensor_weight(tensor)
-
-    found = from_exported_program(program, weight_of, prefix="module.")
+    found = from_exported_program(
+        program, lambda name, tensor: weights.get(name) or tensor_weight(tensor), prefix="module."
+    )
     return replace(_as_asked(found, asked), live=call)
 
 

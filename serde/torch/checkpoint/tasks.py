@@ -40,19 +40,13 @@ def choose_class(config: AnyValue, task: str | None) -> tuple[type[AnyValue], st
     Raises:
         OptionError: The family has no such task, or nobody names one.
     """
-    task = task or _task_of(config, getattr(config, "architectures", None) or ())
-    kind, paired = _class_for(config, task)
-    return kind, task, paired
-
-
-def _class_for(config: AnyValue, task: str) -> tuple[type[AnyValue], bool]:
-    """Return the class that does a task, and whether it is an encoder and a decoder."""
+    wanted = getattr(config, "architectures", None) or ()
+    task = task or _task_of(config, wanted)
     for name in TASKS[task]:
         found = _classes(name, config)
         if found:
-            wanted = getattr(config, "architectures", None) or ()
             chosen = next((x for x in found if x.__name__ in wanted), found[0])
-            return chosen, name in _PAIRED
+            return chosen, task, name in _PAIRED
     known = [each for each in get_args(Task) if any(_classes(x, config) for x in TASKS[each])]
     raise OptionError(
         f"{config.model_type} has no task {task} (it has: {', '.join(known) or 'none'})"

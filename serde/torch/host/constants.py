@@ -61,17 +61,8 @@ def _same(a: AnyValue, b: AnyValue) -> bool:
     return a is b
 
 
-@evaluates("aten::__is__", moves=True)
-def is_same(ctx: ImportContext, self: AnyValue, obj: AnyValue) -> bool:
-    return _same(self, obj)
-
-
-@evaluates("aten::__isnot__", moves=True)
-def is_other(ctx: ImportContext, self: AnyValue, obj: AnyValue) -> bool:
-    return not _same(self, obj)
-
-
-_KINDS = ("str", "device", "enum")
+evaluates("aten::__is__", moves=True)(lambda _ctx, a, b: _same(a, b))
+evaluates("aten::__isnot__", moves=True)(lambda _ctx, a, b: not _same(a, b))
 
 
 _TYPES = {
@@ -92,17 +83,11 @@ def is_instance(ctx: ImportContext, value: AnyValue, types: list[str]) -> bool:
     return any(type(value) is _TYPES.get(each) for each in types)
 
 
-@evaluates(*(f"aten::eq.{kind}" for kind in _KINDS))
-def equals(ctx: ImportContext, a: AnyValue, b: AnyValue) -> bool:
-    return bool(a == b)
-
-
-@evaluates(*(f"aten::ne.{kind}" for kind in _KINDS))
-def differs(ctx: ImportContext, a: AnyValue, b: AnyValue) -> bool:
-    return bool(a != b)
+for _kind in ("str", "device", "enum"):
+    evaluates(f"aten::eq.{_kind}")(lambda _ctx, a, b: bool(a == b))
+    evaluates(f"aten::ne.{_kind}")(lambda _ctx, a, b: bool(a != b))
 
 
 @evaluates("prim::EnumName", "prim::EnumValue.int", "prim::EnumValue.str", "prim::EnumValue.float")
 def enum_value(ctx: ImportContext, enum: AnyValue) -> Scalar:
-    value: Scalar = enum[0 if ctx.source.op == "prim::EnumName" else 1]
-    return value
+    return enum[0 if ctx.source.op == "prim::EnumName" else 1]

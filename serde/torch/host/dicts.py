@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any as AnyValue
 
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Expr
-from serde.torch.host.lists import new_list
+from serde.torch.host.lists import changed, new_list
 from serde.torch.host.registry import evaluates
 from serde.torch.import_context import ImportContext
 
@@ -25,11 +26,6 @@ def _require(items: Items, key: AnyValue) -> None:
         raise Unsupported("a dict by a key that is only known when the model runs")
     if key not in items:
         raise Unsupported(f"there is no {key!r} in a dict of {', '.join(map(repr, items))}")
-
-
-def _changed(ctx: ImportContext, items: Items) -> Items:
-    ctx.changes.before(items)
-    return items
 
 
 @evaluates(*_named("aten::__getitem__", "Dict_"), moves=True)
@@ -57,43 +53,31 @@ def length_of_dict(ctx: ImportContext, items: Items) -> int:
     return len(items)
 
 
-@evaluates(*_named("aten::keys"), moves=True)
-def keys(ctx: ImportContext, items: Items) -> list[AnyValue]:
-    return new_list(ctx, list(items))
+def _register_view(name: str) -> None:
+    """Let what a dict has, all keys or all values or both, be a list of its own."""
+    evaluates(*_named(f"aten::{name}"), moves=True)(
+        lambda ctx, items: new_list(ctx, list(getattr(items, name)()))
+    )
 
 
-@evaluates(*_named("aten::values"), moves=True)
-def values(ctx: ImportContext, items: Items) -> list[AnyValue]:
-    return new_list(ctx, list(items.values()))
-
-
-@evaluates(*_named("aten::items"), moves=True)
-def pairs(ctx: ImportContext, items: Items) -> list[AnyValue]:
-    return new_list(ctx, list(items.items()))
+for _name in ("keys", "values", "items"):
+    _register_view(_name)
 
 
 @evaluates(*_named("aten::copy", "Dict_"), *_named("aten::dict", "Dict_"), moves=True)
-def copy_dict(ctx: ImportContext, items: Items) -> Items:
+@evaluates("aten::dict", *_named("aten::dict"), moves=True)
+def new_dict(ctx: ImportContext, items: Items | Sequence[AnyValue] = ()) -> Items:
+    """A dict like another, or of pairs."""
     found = dict(items)
     ctx.changes.create(found)
     return found
-
-
-@evaluates("aten::dict", moves=True)
-def empty_dict(ctx: ImportContext) -> Items:
-    return copy_dict(ctx, {})
-
-
-@evaluates(*_named("aten::dict"), moves=True)
-def dict_of_pairs(ctx: ImportContext, items: list[AnyValue]) -> Items:
-    return copy_dict(ctx, dict(items))
 
 
 @evaluates(*_named("aten::_set_item"), moves=True)
 def set_in_dict(ctx: ImportContext, items: Items, key: AnyValue, value: AnyValue) -> None:
     if isinstance(key, Expr):
         _require(items, key)
-    _changed(ctx, items)[key] = value
+    changed(ctx, items)[key] = value
 
 
 @evaluates(*_named("aten::setdefault"), moves=True)
@@ -107,20 +91,20 @@ def set_default(ctx: ImportContext, items: Items, key: AnyValue, value: AnyValue
 def pop_key(ctx: ImportContext, items: Items, key: AnyValue, *default: AnyValue) -> AnyValue:
     if not default:
         _require(items, key)
-    return _changed(ctx, items).pop(key, *default)
+    return changed(ctx, items).pop(key, *default)
 
 
 @evaluates(*_named("aten::Delete", "Dict_"), moves=True)
 def delete_key(ctx: ImportContext, items: Items, key: AnyValue) -> None:
     _require(items, key)
-    del _changed(ctx, items)[key]
+    del changed(ctx, items)[key]
 
 
 @evaluates(*_named("aten::update"), moves=True)
 def update(ctx: ImportContext, items: Items, more: Items) -> None:
-    _changed(ctx, items).update(more)
+    changed(ctx, items).update(more)
 
 
-@evaluates(*(each for each in _named("aten::clear") if not each.endswith(".t")), moves=True)
+@evaluates(*_named("aten::clear"), moves=True)
 def clear_dict(ctx: ImportContext, items: Items) -> None:
-    _changed(ctx, items).clear()
+    changed(ctx, items).clear()

@@ -6,7 +6,8 @@ Lists are shared by identity, as in TorchScript, so that what one name appends a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any as AnyValue, Final
+from functools import partial, reduce
+from typing import Any as AnyValue, Final, TypeVar
 
 import serde.relay as relay
 from serde.core.limits import budget
@@ -17,9 +18,10 @@ from serde.torch.host.registry import evaluates
 from serde.torch.host.values import DynamicEntries, as_sequence, element_type, is_dynamic
 from serde.torch.import_context import ImportContext, Scalar, SymInt
 
-__all__ = ["DYNAMIC_LIST_EVALUATORS", "draw_entries", "new_list", "require_known"]
+__all__ = ["DYNAMIC_LIST_EVALUATORS", "changed", "draw_entries", "new_list", "require_known"]
 
 Items = list[AnyValue]
+ItemsT = TypeVar("ItemsT", list[AnyValue], dict[AnyValue, AnyValue])
 
 
 def new_list(ctx: ImportContext, items: Sequence[AnyValue]) -> Items:
@@ -202,64 +204,65 @@ def repeat_list_right(ctx: ImportContext, count: SymInt, items: Items) -> Items:
 
 
 # Changed in place.
-def _changed(ctx: ImportContext, items: Items) -> Items:
+def changed(ctx: ImportContext, items: ItemsT) -> ItemsT:
+    """Return a list or dict that is about to be changed in place."""
     ctx.changes.before(items)
     return items
 
 
 @evaluates("aten::append.t", moves=True)
 def append(ctx: ImportContext, items: Items, element: AnyValue) -> Items:
-    _changed(ctx, items).append(element)
+    changed(ctx, items).append(element)
     return items
 
 
 @evaluates("aten::extend.t", "aten::add_.t", moves=True)
 def extend(ctx: ImportContext, items: Items, other: Items) -> Items:
     draw_entries(len(other))
-    _changed(ctx, items).extend(list(other))
+    changed(ctx, items).extend(list(other))
     return items
 
 
 @evaluates("aten::mul_.t", moves=True)
 def repeat_in_place(ctx: ImportContext, items: Items, count: SymInt) -> Items:
     require_known(items)
-    _changed(ctx, items)[:] = _repeat(items, ctx.fixed(count))
+    changed(ctx, items)[:] = _repeat(items, ctx.fixed(count))
     return items
 
 
 @evaluates("aten::insert.t", moves=True)
 def insert(ctx: ImportContext, items: Items, index: SymInt, element: AnyValue) -> None:
     require_known(items)
-    _changed(ctx, items).insert(ctx.fixed(index), element)
+    changed(ctx, items).insert(ctx.fixed(index), element)
 
 
 @evaluates("aten::pop.t", moves=True)
 def pop(ctx: ImportContext, items: Items, index: SymInt = -1) -> AnyValue:
     place = _place(ctx, items, index)
-    return _changed(ctx, items).pop(place)
+    return changed(ctx, items).pop(place)
 
 
 @evaluates("aten::Delete.t", moves=True)
 def delete(ctx: ImportContext, items: Items, index: SymInt) -> None:
-    del _changed(ctx, items)[_place(ctx, items, index)]
+    del changed(ctx, items)[_place(ctx, items, index)]
 
 
 @evaluates("aten::_set_item.t", moves=True)
 def set_item(ctx: ImportContext, items: Items, index: SymInt, element: AnyValue) -> Items:
     place = _place(ctx, items, index)
-    _changed(ctx, items)[place] = element
+    changed(ctx, items)[place] = element
     return items
 
 
 @evaluates("aten::clear.t", moves=True)
 def clear(ctx: ImportContext, items: Items) -> None:
-    _changed(ctx, items).clear()
+    changed(ctx, items).clear()
 
 
 @evaluates("aten::reverse.t", moves=True)
 def reverse(ctx: ImportContext, items: Items) -> None:
     require_known(items)
-    _changed(ctx, items).reverse()
+    changed(ctx, items).reverse()
 
 
 # Numbers in lists.
@@ -272,7 +275,7 @@ def _known_numbers(items: Sequence[AnyValue]) -> list[AnyValue]:
 
 @evaluates("aten::sort.int", "aten::sort.float", "aten::sort.bool", "aten::sort.str")
 def sort(ctx: ImportContext, items: Items, reverse: bool = False) -> None:
-    _changed(ctx, items)[:] = sorted(_known_numbers(items), reverse=reverse)
+    changed(ctx, items)[:] = sorted(_known_numbers(items), reverse=reverse)
 
 
 @evaluates("aten::sorted.int", "aten::sorted.float", "aten::sorted.bool", "aten::sorted.str")
@@ -280,35 +283,21 @@ def sorted_list(ctx: ImportContext, items: Items) -> Items:
     return new_list(ctx, sorted(_known_numbers(items)))
 
 
+def _register_python(function: Callable[[Items], AnyValue], *names: str) -> None:
+    """Let Python's own function compute what is asked of a list of known numbers."""
+    evaluates(*names)(lambda _ctx, items: function(_known_numbers(items)))
+
+
+_register_python(min, "prim::min.self_int", "prim::min.self_float", "prim::min.self_bool")
+_register_python(max, "prim::max.self_int", "prim::max.self_float", "prim::max.self_bool")
+_register_python(any, "aten::any.int", "aten::any.float", "aten::any.bool", "aten::any.str")
+_register_python(all, "aten::all.int", "aten::all.float", "aten::all.bool")
+
+
 @evaluates("aten::sum.int", "aten::sum.float", "aten::sum.bool", "aten::sum.complex")
 def sum_of_list(ctx: ImportContext, items: Items) -> Scalar:
     require_known(items)
-    total: Scalar = 0
-    for each in items:
-        total = add(ctx, total, each)
-    return total
-
-
-@evaluates("prim::min.self_int", "prim::min.self_float", "prim::min.self_bool")
-def least_of_list(ctx: ImportContext, items: Items) -> Scalar:
-    least: Scalar = min(_known_numbers(items))
-    return least
-
-
-@evaluates("prim::max.self_int", "prim::max.self_float", "prim::max.self_bool")
-def greatest_of_list(ctx: ImportContext, items: Items) -> Scalar:
-    greatest: Scalar = max(_known_numbers(items))
-    return greatest
-
-
-@evaluates("aten::any.int", "aten::any.float", "aten::any.bool", "aten::any.str")
-def any_of_list(ctx: ImportContext, items: Items) -> bool:
-    return any(_known_numbers(items))
-
-
-@evaluates("aten::all.int", "aten::all.float", "aten::all.bool")
-def all_of_list(ctx: ImportContext, items: Items) -> bool:
-    return all(_known_numbers(items))
+    return reduce(partial(add, ctx), items, 0)
 
 
 @evaluates(*(f"aten::index.list_{kind}" for kind in ("int", "float", "bool", "str")))
@@ -326,7 +315,7 @@ def count_in_list(ctx: ImportContext, items: Items, element: AnyValue) -> int:
 
 @evaluates(*(f"aten::remove.{kind}" for kind in ("int", "float", "bool", "str")))
 def remove(ctx: ImportContext, items: Items, element: AnyValue) -> None:
-    _changed(ctx, items).pop(find_in_list(ctx, items, element))
+    changed(ctx, items).pop(find_in_list(ctx, items, element))
 
 
 @evaluates("aten::__contains__.int_list", "aten::__contains__.str_list")

@@ -9,7 +9,8 @@ nothing in the body reads it, else a sequence.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any as AnyValue
+from operator import is_not
+from typing import Any as AnyValue, TypeVar
 
 import serde.relay as relay
 from serde.core.records import dataclass, replace
@@ -30,6 +31,8 @@ from serde.torch.host.values import (
     is_dynamic,
 )
 from serde.torch.import_context import ImportContext, Scalar
+
+ExprT = TypeVar("ExprT", bound=Expr)
 
 MAX_PASSES = 20
 """How often a body is walked at most until the types of what goes round stay."""
@@ -113,7 +116,7 @@ class _Loop:
             for each, _ in lists:
                 ctx.changes.create(each)
             going, *results = ctx.run(block, scope, [index, *given], origins=[index, *origins])
-            if any(len(now) != len(old) or any(map(_is_other, now, old)) for now, old in lists):
+            if any(len(now) != len(old) or any(map(is_not, now, old)) for now, old in lists):
                 raise Unsupported("a list that goes round a loop is changed in place")
             changed = [(cell, scope.resolve(copy_structure(now))) for cell, now in trial.after()]
             before = {id(cell): old for cell, old in trial.before}
@@ -154,12 +157,12 @@ class _Loop:
         kept = [state for state in states if state not in stacks]
         later = [ctx.fold(_required(state.later)) for state in kept]
         rows = [row for state in stacks for row in stacks[state]]
-        params = [number, *(_required_variable(state) for state in kept)]
+        params = [number, *(_required(state.variable) for state in kept)]
         body, captures = close(params, [ctx.number(going), *later, *rows])
         found = call(
             "serde.loop",
             self._limit_operand(),
-            self._going_operand(),
+            None if self._going is True else ctx.number(self._going),
             [state.start for state in kept],
             captures,
             body=body,
@@ -187,22 +190,10 @@ class _Loop:
         left = relay.subtract(self._ctx.number(self._limit), self._ctx.number(self._done))
         return self._ctx.fold(left)
 
-    def _going_operand(self) -> Expr | None:
-        return None if self._going is True else self._ctx.number(self._going)
 
-
-def _is_other(one: AnyValue, other: AnyValue) -> bool:
-    return one is not other
-
-
-def _required(value: Expr | None) -> Expr:
+def _required(value: ExprT | None) -> ExprT:
     assert value is not None
     return value
-
-
-def _required_variable(state: _State) -> Var:
-    assert state.variable is not None
-    return state.variable
 
 
 def _as_value(ctx: ImportContext, found: Expr, state: _State) -> AnyValue:
@@ -270,13 +261,9 @@ class _Template:
 
     def enter(self) -> AnyValue:
         """Return the value with new variables for its states."""
-        return _replace_states(self._value, self._enter_state)
-
-    def _enter_state(self, state: _State) -> AnyValue:
-        variable = _enter(state)
-        if state.entries:
-            return DynamicEntries(variable, state.number)
-        return self._ctx.as_number(variable) if state.number else variable
+        return _replace_states(
+            self._value, lambda state: _as_value(self._ctx, _enter(state), state)
+        )
 
     def result(self, finals: Mapping[_State, AnyValue]) -> AnyValue:
         """Return the value with what the loop gives for its states."""
@@ -390,7 +377,8 @@ def _find_stacks(ctx: ImportContext, states: Sequence[_State]) -> dict[_State, l
     found: dict[_State, list[Expr]] = {}
     for state in states:
         appended = _appended(state) if state.entries else None
-        if appended and not any(_is_open(ctx, row) for row in appended):
+        lengths = [dim for row in appended or () for dim in ctx.type(row).shape]
+        if appended and not any(isinstance(dim, Any) for dim in lengths):
             found[state] = appended
     used = [_required(state.later) for state in states if state not in found]
     used += [row for rows in found.values() for row in rows]
@@ -410,10 +398,6 @@ def _appended(state: _State) -> list[Expr] | None:
         rows.append(value.args[1])
         value = value.args[0]
     return rows[::-1]
-
-
-def _is_open(ctx: ImportContext, row: Expr) -> bool:
-    return any(isinstance(dim, Any) for dim in ctx.type(row).shape)
 
 
 def _join_rows(ctx: ImportContext, parts: Sequence[Expr], state: _State) -> AnyValue:

@@ -89,8 +89,7 @@ def _pairs(
 
     def evaluate(ctx: ImportContext, a: Scalar, b: Scalar) -> Scalar:
         if _known((a, b)):
-            number: Scalar = _call_python(python, a, b)
-            return number
+            return _call_python(python, a, b)
         operands = _operands(ctx, (a, b))
         if dtype is not None:
             operands = [ctx.cast(each, dtype) for each in operands]
@@ -105,8 +104,7 @@ def _singles(name: str, python: Callable[..., AnyValue], build: Callable[..., Ex
 
     def evaluate(ctx: ImportContext, a: Scalar) -> Scalar:
         if _known((a,)):
-            number: Scalar = _call_python(python, a)
-            return number
+            return _call_python(python, a)
         if build is None:
             raise Unsupported("needs a number that is known beforehand")
         return ctx.as_number(build(ctx.cast(ctx.number(a), "float64")))
@@ -117,7 +115,7 @@ def _singles(name: str, python: Callable[..., AnyValue], build: Callable[..., Ex
 add = _pairs("aten::add", operator.add, relay.add)
 subtract = _pairs("aten::sub", operator.sub, relay.subtract)
 multiply = _pairs("aten::mul", operator.mul, relay.multiply)
-divide = _pairs("aten::div", operator.truediv, relay.divide, "float64")
+_pairs("aten::div", operator.truediv, relay.divide, "float64")
 floor_divide = _pairs("aten::floordiv", operator.floordiv, relay.floor_divide)
 modulo = _pairs("aten::remainder", operator.mod, relay.floor_mod)
 power = _pairs("aten::pow", lambda a, b: float(a) ** b, relay.power, "float64")
@@ -135,13 +133,6 @@ both = _pairs("aten::__and__", operator.and_, relay.bitwise_and)
 _pairs("aten::__or__", operator.or_, relay.bitwise_or)
 _pairs("aten::__xor__", operator.xor, relay.bitwise_xor)
 
-evaluates("_operator::add")(add)
-evaluates("_operator::sub")(subtract)
-evaluates("_operator::mul")(multiply)
-evaluates("_operator::floordiv")(floor_divide)
-evaluates("_operator::truediv")(divide)
-evaluates("_operator::mod")(modulo)
-
 
 @evaluates("aten::gcd.int", "aten::copysign.float", "aten::log.int_int")
 def refuse_unknown(ctx: ImportContext, a: Scalar, b: Scalar) -> Scalar:
@@ -153,8 +144,7 @@ def refuse_unknown(ctx: ImportContext, a: Scalar, b: Scalar) -> Scalar:
     }
     if not _known((a, b)):
         raise Unsupported("needs numbers that are known beforehand")
-    number: Scalar = _call_python(python[ctx.source.op[6:].partition(".")[0]], a, b)
-    return number
+    return _call_python(python[ctx.source.op[6:].partition(".")[0]], a, b)
 
 
 @evaluates("aten::divmod.int", "aten::divmod.float")
@@ -167,8 +157,7 @@ def power_of_integers(ctx: ImportContext, a: Scalar, b: Scalar) -> Scalar:
     if isinstance(a, int) and isinstance(b, int):
         if abs(a) > 1 and abs(b) > 64:
             raise Unsupported(f"{a} to the power of {b} is beyond 64 bits")
-        number: Scalar = _call_python(operator.pow, a, b)
-        return number
+        return _call_python(operator.pow, a, b)
     return ctx.as_number(ctx.cast(ctx.number(power(ctx, a, b)), "int64"))
 
 
@@ -189,8 +178,7 @@ def _one_number(
 
     def evaluate(ctx: ImportContext, a: Scalar) -> Scalar:
         if _known((a,)):
-            number: Scalar = _call_python(python, a)
-            return number
+            return _call_python(python, a)
         operand = ctx.number(a)
         if dtype is not None and ctx.dtype(operand) == dtype:
             return a
@@ -230,8 +218,7 @@ evaluates("aten::__not__")(_one_number(operator.not_, relay.logical_not))
 def _convert(python: Callable[..., AnyValue], dtype: str) -> Evaluate:
     def evaluate(ctx: ImportContext, a: AnyValue) -> Scalar:
         if not isinstance(a, Expr):
-            number: Scalar = _call_python(python, a)
-            return number
+            return _call_python(python, a)
         return as_number(ctx, a, dtype)
 
     return evaluate

@@ -42,8 +42,9 @@ def layout(ctx: ImportContext, a: Expr) -> int:
     return 0
 
 
-@evaluates("prim::is_cpu")
-def is_cpu(ctx: ImportContext, a: Expr) -> bool:
+@evaluates("prim::is_cpu", "aten::is_contiguous")
+def is_contiguous(ctx: ImportContext, self: Expr, memory_format: AnyValue = None) -> bool:
+    """Memory has no layout in Relay: what a program makes of it must not bear on its result."""
     return True
 
 
@@ -73,18 +74,7 @@ def is_complex(ctx: ImportContext, self: Expr) -> bool:
     return ctx.dtype(self).startswith("complex")
 
 
-@evaluates("aten::is_contiguous")
-def is_contiguous(ctx: ImportContext, self: Expr, memory_format: AnyValue = None) -> bool:
-    """Memory has no layout in Relay: what a program makes of it must not bear on its result."""
-    return True
-
-
-@evaluates("prim::itemsize")
-def itemsize(ctx: ImportContext, a: Expr) -> int:
-    return numpy_dtype(ctx.dtype(a)).itemsize
-
-
-@evaluates("aten::element_size")
+@evaluates("prim::itemsize", "aten::element_size")
 def element_size(ctx: ImportContext, self: Expr) -> int:
     return numpy_dtype(ctx.dtype(self)).itemsize
 

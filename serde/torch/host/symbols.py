@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from functools import partial, reduce
 from typing import Any as AnyValue
 
 import serde.relay as relay
@@ -19,6 +20,8 @@ from serde.torch.import_context import ImportContext, Scalar, SymInt
 
 _SAME = {
     **{name: f"aten::{name}.int" for name in ("eq", "ne", "lt", "le", "gt", "ge", "neg")},
+    **{name: f"aten::{name}.int" for name in ("add", "floordiv", "mul", "sub")},
+    **{"truediv": "aten::div.int", "mod": "aten::remainder.int"},
     **{name: f"aten::{name}.float" for name in ("floor", "ceil", "sqrt")},
     **dict.fromkeys(("_sym_sqrt", "sym_sqrt"), "aten::sqrt.float"),
     **dict.fromkeys(("not_", "sym_not"), "aten::__not__"),
@@ -51,12 +54,8 @@ def whole_part(ctx: ImportContext, a: Scalar) -> Scalar:
 def raise_to_power(ctx: ImportContext, a: Scalar, b: Scalar) -> Scalar:
     """An integer to the power of one that is known is a product, so that it stays a symbol."""
     if isinstance(b, int) and 0 <= b <= 8:
-        total: Scalar = 1
-        for _ in range(b):
-            total = multiply(ctx, total, a)
-        return total
-    found: Scalar = EVALUATORS["aten::pow.float"](ctx, a, b)
-    return found
+        return reduce(partial(multiply, ctx), [a] * b, 1)
+    return EVALUATORS["aten::pow.float"](ctx, a, b)
 
 
 @evaluates("_operator::lshift")
@@ -66,8 +65,7 @@ def shift_left(ctx: ImportContext, a: Scalar, b: Scalar) -> Scalar:
 
 @evaluates("_operator::rshift")
 def shift_right(ctx: ImportContext, a: Scalar, b: Scalar) -> Scalar:
-    found: Scalar = EVALUATORS["_operator::floordiv"](ctx, a, _power_of_two(b))
-    return found
+    return EVALUATORS["_operator::floordiv"](ctx, a, _power_of_two(b))
 
 
 def _power_of_two(exponent: Scalar) -> int:
@@ -87,10 +85,7 @@ def choose(ctx: ImportContext, condition: Scalar, one: Scalar, other: Scalar) ->
 
 @evaluates("_operator::sym_sum")
 def sum_up(ctx: ImportContext, numbers: Sequence[AnyValue]) -> Scalar:
-    total: Scalar = 0
-    for each in numbers:
-        total = add(ctx, total, each)
-    return total
+    return reduce(partial(add, ctx), numbers, 0)
 
 
 @evaluates("aten::sym_size", "aten::size.int")
@@ -105,10 +100,7 @@ def size(ctx: ImportContext, self: Expr) -> list[SymInt]:
 
 @evaluates("aten::sym_numel", "aten::numel")
 def sym_numel(ctx: ImportContext, self: Expr) -> Scalar:
-    total: Scalar = 1
-    for axis in range(ctx.type(self).rank):
-        total = multiply(ctx, total, ctx.size(self, axis))
-    return total
+    return reduce(partial(multiply, ctx), size(ctx, self), 1)
 
 
 @evaluates("aten::dim")
@@ -128,6 +120,7 @@ def dim(ctx: ImportContext, self: Expr) -> int:
     "aten::_print",
     "aten::sym_constrain_range",
     "aten::sym_constrain_range_for_size",
+    "_operator::_set_grad_enabled",
 )
 def check_nothing(ctx: ImportContext, *arguments: AnyValue) -> None:
-    """What only asserts at run time, or guides the tracer, gives nothing."""
+    """What only asserts at run time, guides the tracer, or bears on gradients, gives nothing."""

@@ -22,11 +22,6 @@ def set_gradients(
     return _run(ctx, graph, operands)
 
 
-@evaluates("_operator::_set_grad_enabled")
-def set_gradients_from_here_on(ctx: ImportContext, *_enabled: bool) -> None:
-    """Whether gradients are recorded does not bear on results."""
-
-
 @evaluates("higher_order::wrap_with_autocast")
 def set_autocast(
     ctx: ImportContext,

@@ -45,10 +45,6 @@ def decode(document: Document, graph: Decoder) -> Argument:
     return [several(each) for each in value.items()]
 
 
-def _none(_document: Document) -> Argument:
-    return None
-
-
 def _tensor(document: Document) -> Argument:
     return Ref(document.field("name").text())
 
@@ -93,7 +89,7 @@ def _list_of(one: Decoder) -> Decoder:
 
 
 _KINDS: Final[dict[str, Decoder]] = {
-    "as_none": _none,
+    "as_none": lambda _document: None,
     "as_tensor": _tensor,
     "as_int": Document.integer,
     "as_float": Document.number,

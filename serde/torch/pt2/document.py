@@ -102,8 +102,7 @@ class Document:
 
     def text(self) -> str:
         """Return a text."""
-        found: str = self._of(str, "a text")
-        return found
+        return self._of(str, "a text")
 
     def integer(self) -> int:
         """Return an integer of 64 bits."""
@@ -114,8 +113,7 @@ class Document:
 
     def boolean(self) -> bool:
         """Return true or false."""
-        found: bool = self._of(bool, "true or false")
-        return found
+        return self._of(bool, "true or false")
 
     def number(self) -> float:
         """Return a number with a fraction; infinities and what is no number are texts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from serde.core import MAX_RANK, budget, dataclass, field
@@ -208,10 +209,7 @@ def _no_graph(document: Document) -> Argument:
 
 def _nodes(graph: Document, names: _Names) -> Iterator[Node]:
     """Yield the nodes of a graph, each after those that it reads from."""
-
-    def inner(found: Document) -> Graph:
-        return _inner_graph(found, names)
-
+    inner = partial(_inner_graph, around=names)
     for document in graph.field("nodes").items():
         arguments: list[tuple[str, Argument]] = []
         for place, each in enumerate(document.field("inputs").items()):

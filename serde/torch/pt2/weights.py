@@ -82,6 +82,7 @@ class Payloads:
         return self._tensor(found, _CONSTANTS if constant else _WEIGHTS)
 
     def _tensor(self, entry: Document, folder: str) -> Weight:
+        """Return a tensor that lies in its storage, and draw for one that repeats it."""
         meta = entry.field("tensor_meta")
         dtype = DTYPES.get(meta.field("dtype").integer(), "complex32")
         if dtype == "complex32":
@@ -95,9 +96,21 @@ class Payloads:
         if len(shape) != len(strides):
             raise meta.fault(f"{len(shape)} lengths and {len(strides)} strides")
         if 0 in shape:
-            return self._empty(meta, shape, dtype)
-        storage = self._storage(entry, folder)
-        self._check_size(meta, shape, strides, offset, storage.length, dtype)
+            try:
+                return ArrayWeight(np.empty(shape, numpy_dtype(dtype)))
+            except ValueError:
+                raise meta.fault(f"the lengths {list(shape)} are too large") from None
+        storage, width = self._storage(entry, folder), numpy_dtype(dtype).itemsize
+        needed = (offset + span(shape, strides)) * width
+        if storage.length == 0:
+            raise meta.fault("no values: the program was exported without its weights")
+        if needed > storage.length:
+            raise meta.fault(
+                f"sizes {list(shape)}, strides {list(strides)} and offset {offset} need "
+                f"{needed} bytes, found {storage.length}"
+            )
+        what = f"a view with the lengths {list(shape)}"
+        allow_growth(storage.length, math.prod(shape) * width, MAX_WEIGHT_GROWTH, what)
         return view_of(storage, shape, strides, offset, dtype)
 
     def _lengths(self, document: Document) -> tuple[int, ...]:
@@ -105,12 +118,6 @@ class Payloads:
         if len(found) > MAX_RANK:
             raise document.fault(f"{len(found)} axes, at most {MAX_RANK}")
         return tuple(_length(each) for each in found)
-
-    def _empty(self, meta: Document, shape: tuple[int, ...], dtype: str) -> Weight:
-        try:
-            return ArrayWeight(np.empty(shape, numpy_dtype(dtype)))
-        except ValueError:
-            raise meta.fault(f"the lengths {list(shape)} are too large") from None
 
     def _storage(self, entry: Document, folder: str) -> FileRange:
         path = entry.field("path_name").text()
@@ -122,28 +129,6 @@ class Payloads:
             inner = self._pickled.get(folder)
             self._ranges[name] = inner.range(path) if inner else self._archive.range(name)
         return self._ranges[name]
-
-    def _check_size(
-        self,
-        meta: Document,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        offset: int,
-        available: int,
-        dtype: str,
-    ) -> None:
-        """Check that a tensor lies in its storage, and draw for one that repeats it."""
-        width = numpy_dtype(dtype).itemsize
-        needed = (offset + span(shape, strides)) * width
-        if available == 0:
-            raise meta.fault("no values: the program was exported without its weights")
-        if needed > available:
-            raise meta.fault(
-                f"sizes {list(shape)}, strides {list(strides)} and offset {offset} need "
-                f"{needed} bytes, found {available}"
-            )
-        what = f"a view with the lengths {list(shape)}"
-        allow_growth(available, math.prod(shape) * width, MAX_WEIGHT_GROWTH, what)
 
 
 def _length(document: Document) -> int:

@@ -106,7 +106,7 @@ class Attributes:
 
     def _tensor(self, tensor: AnyValue, name: str) -> Argument:
         if tensor.is_quantized:
-            return self._quantized(tensor, name)
+            return self._add_parts("serde::quantized", unpack_tensor(tensor), name)
         _check_view(tensor, name)
         same = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride())
         key: AnyValue = same if tensor.numel() else id(tensor)
@@ -119,10 +119,6 @@ class Attributes:
             self.values[value] = unique
             self._tensors[key] = Ref(value)
         return self._tensors[key]
-
-    def _quantized(self, tensor: AnyValue, name: str) -> Argument:
-        """Return a quantised tensor as its integers with scale and zero point."""
-        return self._add_parts("serde::quantized", unpack_tensor(tensor), name)
 
     def _packed(self, value: AnyValue, name: str) -> Argument:
         """Return packed parameters of a quantised layer."""

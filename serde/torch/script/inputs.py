@@ -44,8 +44,8 @@ class Inputs:
         self.nodes: list[Node] = []
         self.notes: list[str] = []
         self.constants: dict[str, AnyValue] = {}
-        self._shapes = shapes
         self._examples = examples
+        self._given = [*shapes, *examples]
         self._fresh = fresh
 
     def add(self, value: AnyValue, name: str, has_default: bool, default: AnyValue) -> None:
@@ -63,17 +63,13 @@ class Inputs:
         target = value.debugName()
         type_ = value.type()
         optional = has_default or type_.kind() == "OptionalType"
-        if not optional or self._is_given(name):
+        if not optional or name in self._given or _entries(self._given, name):
             self._read(type_, name, target)
             return
         if not has_default:
             self.constants[name] = None
         self.nodes.append(Node("prim::Constant", name, [("value", default)], [target]))
         self.notes.append(f"{name} is left out of the inputs: it is {default!r:.100}")
-
-    def _is_given(self, name: str) -> bool:
-        given = (*self._shapes, *self._examples)
-        return any(each == name or each.startswith(f"{name}.") for each in given)
 
     def _read(self, type_: AnyValue, name: str, target: str) -> None:
         kind = type_.kind()
@@ -114,17 +110,13 @@ class Inputs:
 
     def _entries(self, name: str, type_: AnyValue) -> list[str]:
         """Return what is in a list or dict, as the names of shapes say."""
-        found = dict.fromkeys(
-            each[len(name) + 1 :].partition(".")[0]
-            for each in (*self._shapes, *self._examples)
-            if each.startswith(f"{name}.")
-        )
+        found = _entries(self._given, name)
         if not found:
             raise OptionError(
                 f"input {name} is a {type_}: give input_shapes of its entries, "
                 f"such as {{'{name}.0': (1, 3)}}"
             )
-        return list(found)
+        return found
 
     def _read_dict(self, type_: AnyValue, name: str, target: str) -> None:
         pairs: list[tuple[str, Argument]] = []
@@ -186,7 +178,7 @@ def call_script(
     return call
 
 
-def _entries(given: Mapping[str, AnyValue], name: str) -> list[str]:
+def _entries(given: Iterable[str], name: str) -> list[str]:
     """Return what is in a list, tuple or dict of a name, in order."""
     found = [each[len(name) + 1 :] for each in given if each.startswith(f"{name}.")]
     return list(dict.fromkeys(each.partition(".")[0] for each in found))

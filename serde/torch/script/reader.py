@@ -133,7 +133,8 @@ class Reader:
             if found is None:
                 continue
             target.append(found)
-            blocks = _blocks(node)
+            traced = _traced_function(node)
+            blocks = list(node.blocks()) if traced is None else [traced]
             graphs = [Graph(_names(each.inputs()), [], []) for each in blocks]
             found.blocks = graphs
             for block, graph in reversed(list(zip(blocks, graphs, strict=True))):
@@ -298,11 +299,6 @@ def _traced_function(node: AnyValue) -> AnyValue:
     if node.kind() != "prim::PythonOp" or "Subgraph" not in node.attributeNames():
         return None
     return node.g("Subgraph")
-
-
-def _blocks(node: AnyValue) -> list[AnyValue]:
-    graph = _traced_function(node)
-    return list(node.blocks()) if graph is None else [graph]
 
 
 def _names(values: Iterator[AnyValue] | Sequence[AnyValue]) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any as AnyValue, Final
 
 from serde.core.limits import MAX_GRAPH_TEXT_BYTES, budget
+from serde.core.records import dataclass
 from serde.errors import FormatError
 from serde.torch.pt2.archive import Archive
 
@@ -96,6 +97,7 @@ def _is_closed(text: bytes) -> bool:
     return True
 
 
+@dataclass(eq=False, slots=True)
 class _Value:
     """What is known of a pickled value.
 
@@ -104,11 +106,8 @@ class _Value:
         size: How many values it is made of, those that are there again counted again.
     """
 
-    __slots__ = ("depth", "size")
-
-    def __init__(self, depth: int = 0, size: int = 1) -> None:
-        self.depth = depth
-        self.size = size
+    depth: int = 0
+    size: int = 1
 
     def take(self, parts: list[_Value]) -> None:
         """Take values in."""

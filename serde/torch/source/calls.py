@@ -281,7 +281,8 @@ class Calls(Expressions):
             if all(len(each) == 2 and isinstance(each[0], str) for each in pairs):
                 return dict(pairs)
         if home == "math" and not named and all(isinstance(x, (int, float)) for x in args):
-            return self.compute(getattr(math, own, _no_function), *args)
+            function: AnyValue = getattr(math, own, None)
+            return self.compute(function, *args)
         op = name_of(name)
         if op is None:
             raise self.fault("a function of torch, F or math, or a layer of nn")
@@ -358,7 +359,3 @@ class Calls(Expressions):
 def _is_super(node: ast.expr) -> bool:
     is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args
     return is_call and node.func.id == "super"  # type: ignore[attr-defined]
-
-
-def _no_function(*_args: AnyValue) -> None:
-    raise ValueError("no function of math")

@@ -54,8 +54,7 @@ class Walk(Protocol):
 def _schemas() -> Mapping[str, list[tuple[str, list[Parameter], int]]]:
     """Return the overloads of operators: name, parameters, whether there are several results."""
     path = Path(__file__).parent / "schemas.json"
-    found: Mapping[str, list[tuple[str, list[Parameter], int]]] = json.loads(path.read_bytes())
-    return found
+    return json.loads(path.read_bytes())
 
 
 @evaluates("source::missing")

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
-from serde.core import OpenFile, Weight
+from serde.core import Weight
 from serde.errors import FormatError
-from serde.io.contained import member_path
+from serde.io.contained import member_path, read_small
 from serde.relay.ir import Any, symbol
 from serde.torch.model import Argument, Graph, Input, Node, Ref, TorchModel
 from serde.torch.pt2.document import Document
@@ -39,8 +39,9 @@ def load_folder(path: Path) -> TorchModel:
     """
     try:
         config = read_document(_read(path, CONFIG), CONFIG, path)
+        stored = read_safetensors(member_path(os.fspath(path), WEIGHTS))
         unit = Unit(_read(path, SOURCE).decode("utf-8", "replace"), SOURCE)
-        return _read_module(path, unit, config, _read_weights(path))
+        return _read_module(path, unit, config, stored)
     except RecursionError:
         raise FormatError(f"{SOURCE}: expected few levels, found deeper ones", path=path) from None
     except FormatError as error:
@@ -159,23 +160,12 @@ def _holds(module: Instance) -> bool:
     return any(isinstance(each, (Instance, Held)) for each in module.attributes.values())
 
 
-def _read_weights(root: Path) -> dict[str, Weight]:
-    """Return the weights of the folder, as ranges of a file."""
-    return {**read_safetensors(member_path(os.fspath(root), WEIGHTS))}
-
-
 # Files.
 
 
 def _read(root: Path, name: str) -> bytes:
     """Return a file of a folder, no link to one."""
-    with OpenFile.open(member_path(os.fspath(root), name)) as file:
-        if file.size > MAX_SOURCE_BYTES:
-            found = f"expected at most {MAX_SOURCE_BYTES:,} bytes, found {file.size:,}"
-            raise FormatError(found, path=file.path)
-        data = bytearray(file.size)
-        file.read_into(data, 0)
-    return bytes(data)
+    return read_small(member_path(os.fspath(root), name), MAX_SOURCE_BYTES)
 
 
 def _input(argument: str, entry: Document) -> Input:

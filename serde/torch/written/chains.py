@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serde.torch import program as tree
-from serde.torch.program import Expression, Statement
+from serde.torch.program import Statement
 from serde.torch.written.classes import BlockMember, ClassDef, ListMember
 from serde.torch.written.runs import Usage
 from serde.torch.written.titles import common_prefix
@@ -79,15 +79,8 @@ def _write_group(made: ClassDef, group: Sequence[tree.Assign]) -> tree.Assign:
     extra = calls[0].arguments[1:]
     kind = "nn.ModuleList" if extra else "nn.Sequential"
     names = [each.name for each in calls]
-    name = made.join(names, _list_name(names), ListMember(kind, items))
-    value: Expression
-    if extra:
-        value = tree.Chain(name, calls[0].arguments)
-    else:
-        value = tree.Submodule(name, calls[0].arguments)
+    wanted = common_prefix(names) or _stage(names[0]) or "blocks"
+    name = made.join(names, wanted, ListMember(kind, items))
+    value = (tree.Chain if extra else tree.Submodule)(name, calls[0].arguments)
     last = group[-1]
     return tree.Assign(last.targets, value, last.types, last.source)
-
-
-def _list_name(names: Sequence[str]) -> str:
-    return common_prefix(names) or _stage(names[0]) or "blocks"

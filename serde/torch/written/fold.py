@@ -18,7 +18,7 @@ from serde.torch.names import OF_MODULES, Names, attribute
 from serde.torch.program import Expression, Statement
 from serde.torch.written.classes import BlockMember, ClassDef, LayerMember, Member, NumberMember
 from serde.torch.written.naming import reads
-from serde.torch.written.runs import Hole, Run, Usage, read_run
+from serde.torch.written.runs import Hole, Run, Usage, inside, read_run
 from serde.torch.written.scopes import Scopes
 from serde.torch.written.titles import common_prefix, member_names, parameter_name, title_of
 from serde.walk.repeats import is_periodic, repeated_runs
@@ -115,7 +115,8 @@ def _segments(made: ClassDef, reach: int) -> Iterator[list[Statement]]:
     segment: list[Statement] = []
     for place, each in enumerate(made.body):
         segment.append(each)
-        for target in _targets(each):
+        assigns = (x for x in tree.statements_of([each]) if isinstance(x, tree.Assign))
+        for target in (name for assign in assigns for name in assign.targets):
             end = last.get(target, place)
             if place < end <= place + reach:
                 open_[target] = end
@@ -129,19 +130,8 @@ def _segments(made: ClassDef, reach: int) -> Iterator[list[Statement]]:
 
 def _lines(each: Statement) -> int:
     """Return how many lines a statement and the members that it uses take at most."""
-    pending = list(tree.expressions_of(each))
-    lines = 1
-    while pending:
-        inner = pending.pop()
-        lines += isinstance(inner, (tree.Submodule, tree.Chain, tree.Stored))
-        pending.extend(tree.parts(inner))
-    return lines
-
-
-def _targets(each: Statement) -> Iterator[str]:
-    for inner in tree.statements_of([each]):
-        if isinstance(inner, tree.Assign):
-            yield from inner.targets
+    kinds = (tree.Submodule, tree.Chain, tree.Stored)
+    return 1 + sum(isinstance(inner, kinds) for inner in inside(tree.expressions_of(each)))
 
 
 _Place: TypeAlias = tuple[_Text, int, int]
@@ -168,10 +158,13 @@ class _Candidate:
 
 def _best(texts: Sequence[_Text]) -> _Candidate | None:
     """Return the block that saves most lines; of several, that which occurs first."""
-    groups = [(_bound(places), number, places) for number, places in enumerate(_groups(texts))]
+    groups = [
+        [(texts[which], start, start + length) for which, start in places]
+        for length, places in repeated_runs([text.tokens for text in texts])
+    ]
     best: _Candidate | None = None
-    for bound, _, places in sorted(groups, key=lambda each: (-each[0], each[1])):
-        if bound < (_LEAST_SAVED if best is None else best.saved):
+    for places in sorted(groups, key=_bound, reverse=True):
+        if _bound(places) < (_LEAST_SAVED if best is None else best.saved):
             break
         for each in _judge(places):
             if best is None or (each.saved, -each.first) > (best.saved, -best.first):
@@ -186,16 +179,12 @@ def _bound(places: Sequence[_Place]) -> int:
     return len(places) * (lines - 2) - lines - _OVERHEAD
 
 
-def _groups(texts: Sequence[_Text]) -> Iterator[list[_Place]]:
-    """Yield places where the same segments are."""
-    for length, places in repeated_runs([text.tokens for text in texts]):
-        yield [(texts[which], start, start + length) for which, start in places]
-
-
 def _judge(places: Sequence[_Place]) -> Iterator[_Candidate]:
     """Yield the block that segments are, if they are one and worth it."""
-    size = sum(len(each) for each in places[0][0].segments[places[0][1] : places[0][2]])
-    if not _LEAST_STATEMENTS <= size <= _MOST_STATEMENTS or _repeats(*places[0]):
+    text, start, stop = places[0]
+    size = len(text.run(start, stop))
+    # A run that is a shorter one again and again is no block; that is.
+    if not _LEAST_STATEMENTS <= size <= _MOST_STATEMENTS or is_periodic(text.tokens[start:stop]):
         return
     same: dict[Hashable, list[tuple[_Place, Run]]] = defaultdict(list)
     for place in places:
@@ -217,11 +206,6 @@ def _judge(places: Sequence[_Place]) -> Iterator[_Candidate]:
             continue
         if parameters <= _MOST_PARAMETERS and len(runs[0].outer) <= _MOST_INPUTS:
             yield _Candidate([place for place, _ in each], runs, saved, each[0][0][1])
-
-
-def _repeats(text: _Text, start: int, stop: int) -> bool:
-    """Whether a run of segments is a shorter one again and again, which is the block then."""
-    return is_periodic(text.tokens[start:stop])
 
 
 def _calls_unit(made: ClassDef, each: tree.Assign) -> bool:

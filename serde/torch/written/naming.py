@@ -121,7 +121,7 @@ class _Namer:
         if each.counter:
             self.names[each.counter] = self._pin(_hint(each.counter) or "i")
         with self._around(each.body, each.carried):
-            self.walk(each.body, {*live, *_read_by(each)})
+            self.walk(each.body, {*live, *reads([each])})
 
     @contextmanager
     def _around(self, body: Sequence[Statement], own: Collection[str]) -> Iterator[None]:
@@ -164,10 +164,6 @@ def _assigned(body: Sequence[Statement]) -> set[str]:
     return found
 
 
-def _read_by(each: Statement) -> set[str]:
-    return set(reads([each]))
-
-
 def _live_after(body: Sequence[Statement], live: Collection[str]) -> list[set[str]]:
     """Return for each statement what is read behind it."""
     found: list[set[str]] = []
@@ -176,5 +172,5 @@ def _live_after(body: Sequence[Statement], live: Collection[str]) -> list[set[st
         found.append(set(now))
         if isinstance(each, tree.Assign):
             now -= set(each.targets)
-        now |= _read_by(each)
+        now.update(reads([each]))
     return found[::-1]

@@ -21,7 +21,7 @@ from serde.torch.written.classes import (
     ListMember,
     Member,
 )
-from serde.torch.written.runs import Usage
+from serde.torch.written.runs import Usage, inside
 
 __all__ = ["chain_layers"]
 
@@ -127,10 +127,8 @@ def _function(each: Expression) -> FunctionMember | None:
         made = tree.Apply(_MODULES[each.function], each.arguments[1:], each.keywords)
     else:
         return None
-    pending = [*tree.parts(made)]
-    for part in pending:
-        pending += tree.parts(part)
-    plain = all(isinstance(part, (tree.Literal, tree.Items)) for part in pending)
+    parts = inside(tree.parts(made))
+    plain = all(isinstance(part, (tree.Literal, tree.Items)) for part in parts)
     return FunctionMember(made) if plain else None
 
 

@@ -6,7 +6,7 @@ Two runs with the same signature are the same block with other weights and numbe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Final
 
 from serde.core.records import dataclass, field, replace
@@ -21,9 +21,18 @@ from serde.torch.written.classes import (
     NumberMember,
 )
 
-__all__ = ["Hole", "Run", "Usage", "read_run"]
+__all__ = ["Hole", "Run", "Usage", "inside", "read_run"]
 
 _NOTHING: Final = tree.Literal(None)
+
+
+def inside(expressions: Iterable[Expression]) -> Iterator[Expression]:
+    """Yield expressions and all that they are made of."""
+    pending = list(expressions)
+    while pending:
+        each = pending.pop()
+        yield each
+        pending.extend(tree.parts(each))
 
 
 @dataclass(slots=True)
@@ -47,28 +56,23 @@ class Usage:
         for name, member in made.members.items():
             found.owners.update((key, name) for key, _ in member.paths())
         found.add_all(list(tree.statements_of(made.body)))
-        for each in made.results:
-            found.add(each)
+        found.add(made.results)
         return found
 
     def add_all(self, body: Sequence[Statement]) -> None:
         """Count what statements use."""
         for each in body:
-            for expression in tree.expressions_of(each):
-                self.add(expression)
+            self.add(tree.expressions_of(each))
 
-    def add(self, expression: Expression) -> None:
-        """Count what an expression uses."""
-        pending = [expression]
-        while pending:
-            each = pending.pop()
+    def add(self, expressions: Iterable[Expression]) -> None:
+        """Count what expressions use."""
+        for each in inside(expressions):
             if isinstance(each, tree.Local):
                 self.variables[each.name] += 1
             elif isinstance(each, (tree.Submodule, tree.Chain)):
                 self.members[each.name] += 1
             elif isinstance(each, tree.Stored):
                 self.members[self.owners[each.name]] += 1
-            pending.extend(tree.parts(each))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +153,9 @@ class _Reader:
             self.fits = False
             return None
         signature, value = self._expression(each.value, "size")
-        for target in each.targets:
-            if target not in self._variables:
-                self._variables[target] = len(self._variables)
-                self.run.own.append(target)
+        targets = tuple(self._variable(target, self.run.own) for target in each.targets)
         self.run.body.append(replace(each, value=value))
-        return tuple(self._variables[target] for target in each.targets), each.split, signature
+        return targets, each.split, signature
 
     def _expression(
         self, each: Expression, label: str, member: str = ""
@@ -165,7 +166,7 @@ class _Reader:
             self.run.holes.append(hole)
             return "#", self._change(hole)
         if isinstance(each, tree.Local):
-            return self._variable(each.name), each
+            return ("variable", self._variable(each.name, self.run.outer)), each
         if isinstance(each, tree.Stored):
             owner = self._usage.owners[each.name]
             keys = [key for key, _ in self._made.members[owner].paths()]
@@ -189,11 +190,12 @@ class _Reader:
         kept = self._made.members[each.name] if isinstance(each, tree.Attribute) else None
         return kept.value if isinstance(kept, NumberMember) else each
 
-    def _variable(self, name: str) -> Hashable:
+    def _variable(self, name: str, new: list[str]) -> int:
+        """Return the number of a variable; one that has none yet is new."""
         if name not in self._variables:
             self._variables[name] = len(self._variables)
-            self.run.outer.append(name)
-        return "variable", self._variables[name]
+            new.append(name)
+        return self._variables[name]
 
     def _member(self, name: str) -> Hashable:
         """Return the signature of a member: where it was used before, or what it is."""

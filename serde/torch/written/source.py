@@ -26,6 +26,7 @@ from serde.torch.written.fold import cuts, fold
 from serde.torch.written.layout import WIDTH, Writer, break_lines
 from serde.torch.written.naming import name_variables
 from serde.torch.written.rows import chain_layers
+from serde.torch.written.runs import inside
 
 __all__ = ["LOADER", "module_of", "write_source"]
 
@@ -110,12 +111,8 @@ def _names_read(program: TorchProgram) -> frozenset[str]:
     pending = [*program.results]
     for each in tree.statements_of(program.body):
         pending += tree.expressions_of(each)
-    called: set[str] = set()
-    while pending:
-        expression = pending.pop()
-        if isinstance(expression, tree.Apply):
-            called.add(expression.function.partition(".")[0])
-        pending += tree.parts(expression)
+    applied = (each for each in inside(pending) if isinstance(each, tree.Apply))
+    called = {each.function.partition(".")[0] for each in applied}
     return _CALLED | called | find_names(program.functions)
 
 
@@ -204,7 +201,7 @@ def _class_lines(program: TorchProgram, module: Module, each: ClassDef) -> Itera
     for name, member in each.members.items():
         yield from _member_lines(Writer(stored=places), name, member)
     yield ""
-    inputs = module.inputs if is_main else _block_inputs(each)
+    inputs = module.inputs if is_main else dict(zip(each.inputs, "xyzuvw", strict=False))
     scope = Names(module.read.union(inputs.values()), first=1, joint="")
     names = name_variables(each.body, each.results, inputs, scope, closures=program.hop)
     lists = {x.value for x in program.inputs if x.shape is None} if is_main else set()
@@ -233,12 +230,6 @@ def _inline_result(each: ClassDef) -> tuple[Sequence[Statement], Sequence[Expres
     if len(last.targets) == 1 and list(each.results) == [tree.Local(last.targets[0])]:
         return each.body[:-1], [last.value]
     return each.body, each.results
-
-
-def _block_inputs(each: ClassDef) -> dict[str, str]:
-    """Return the parameters of a block's ``forward``."""
-    names = ("x", "y", "z", "u", "v", "w")
-    return {variable: names[place] for place, variable in enumerate(each.inputs)}
 
 
 def _member_lines(writer: Writer, name: str, member: Member) -> Iterator[str]:
@@ -373,9 +364,9 @@ class _Body:
             yield from self._function(names[0], carried, [], [], indent, asked)
         inner = self._inner(each.body, indent)
         yield from self._function(names[1], carried, inner, carried, indent)
-        given = f"({', '.join(carried)}{',' if len(carried) == 1 else ''})"
-        head = f"{', '.join(carried)}{',' if len(carried) == 1 else ''} = torch.while_loop("
-        yield from break_lines(head, [*names, given], ")", indent)
+        joined = f"{', '.join(carried)}{',' if len(carried) == 1 else ''}"
+        head = f"{joined} = torch.while_loop("
+        yield from break_lines(head, [*names, f"({joined})"], ")", indent)
 
     def _function_names(self, *titles: str) -> list[str]:
         self._functions += 1

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from itertools import takewhile
 from typing import Final
 
 from serde.torch import program as tree
 from serde.torch.names import attribute, is_free
-from serde.torch.program import Expression
 from serde.torch.written.classes import LayerMember
-from serde.torch.written.runs import Run
+from serde.torch.written.runs import Run, inside
 
 __all__ = ["common_prefix", "member_names", "parameter_name", "title_of"]
 
@@ -19,11 +19,7 @@ __all__ = ["common_prefix", "member_names", "parameter_name", "title_of"]
 def common_prefix(names: Sequence[str]) -> str:
     """Return what names have in common before an underscore, without it."""
     columns = zip(*(each.split("_") for each in names), strict=False)
-    common = []
-    for column in columns:
-        if len(set(column)) > 1:
-            break
-        common.append(column[0])
+    common = [each[0] for each in takewhile(lambda each: len(set(each)) == 1, columns)]
     if len(names) == 1:
         common.pop()
     return "_".join(common)
@@ -89,12 +85,8 @@ _WIDTHS: Final = {
 def title_of(run: Run) -> str:
     """Return what a class is called, by what it holds."""
     kinds = [each.kind for each in run.members.values() if isinstance(each, LayerMember)]
-    pending: list[Expression] = [each.value for each in run.body]
-    adds = False
-    while pending:
-        each = pending.pop()
-        adds |= isinstance(each, tree.Infix) and each.operator == "+"
-        pending.extend(tree.parts(each))
+    values = inside(each.value for each in run.body)
+    adds = any(isinstance(each, tree.Infix) and each.operator == "+" for each in values)
     for part, title in _TITLES:
         if any(part in kind for kind in kinds):
             return f"Residual{title}" if adds and title == "Block" else title

@@ -192,7 +192,8 @@ def import_resize(
     rounding_method: str, cubic_alpha: float, cubic_exclude: int, extrapolation_value: float,
     out_dtype: str | None,
 ) -> Expr:  # fmt: skip
-    rounds = rounding_method or ("round" if _aligns(coordinate_transformation_mode) else "floor")
+    aligns = coordinate_transformation_mode == "align_corners"
+    rounds = rounding_method or ("round" if aligns else "floor")
     if method == "nearest_neighbor" and rounds == "round":
         return _resize_to_even(ctx, data, size, layout, coordinate_transformation_mode)
     build: AnyValue = relay.image.resize2d if len(size.dims) == 2 else relay.image.resize3d
@@ -204,10 +205,6 @@ def import_resize(
         rounding_method=rounding_method, cubic_alpha=cubic_alpha, cubic_exclude=cubic_exclude,
         extrapolation_value=extrapolation_value, out_dtype=out_dtype,
     )  # fmt: skip
-
-
-def _aligns(mode: str) -> bool:
-    return mode == "align_corners"
 
 
 def _resize_to_even(ctx: Import, x: Expr, size: Shape, layout: str, mode: str) -> Expr:

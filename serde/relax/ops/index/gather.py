@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any as AnyValue, Literal
 
 import serde.relay as relay
@@ -168,9 +169,7 @@ def _make_search(ctx: Export, count: AnyValue) -> Callable[[AnyValue], AnyValue]
 
     def argwhere(x: AnyValue) -> AnyValue:
         dtype, rank = str(x.dtype), len(x.shape)
-        size = tir.IntImm("int64", 1)
-        for each in x.shape:
-            size = size * each
+        size = prod(x.shape, start=tir.IntImm("int64", 1))
 
         def write(given: AnyValue, out: AnyValue) -> None:
             number = framework.cell("int64") if count is not None else out

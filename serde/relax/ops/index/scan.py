@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from math import prod
 from typing import Any as AnyValue
 
 from serde.relax.ops.shape.reshape import flatten
@@ -11,30 +13,25 @@ from serde.relax.precision import NARROW
 from serde.walk.pairs import reads
 
 
-def _make_exporter(op: str, neutral: int) -> Callable[..., Value]:
-    def export(
-        ctx: Export, data: Value, *, axis: int | None, dtype: AnyValue, exclusive: bool
-    ) -> Value:
-        """Narrow numbers are added up in float32, as the kernel does."""
-        given = flatten(ctx, data) if axis is None else data
-        along = 0 if axis is None else axis % ctx.type(data).rank
-        own = ctx.result_type().dtype
-        wide = "float32" if own in NARROW else own
-        if ctx.type(given).dtype != wide:
-            given = ctx.emit("astype", given, wide)
-        lengths = ctx.extents(given)
-        if all(isinstance(each, int) and each for each in lengths):
-            made = ctx.emit(op, given, along, exclusive=exclusive)
-        else:
-            made = ctx.emit_te(_make_scan(ctx, op, along, neutral, exclusive), given)
-        return made if own == wide else ctx.emit("astype", made, own)
-
-    return export
+def _export_scan(
+    ctx: Export, data: Value, *, op: str, axis: int | None, dtype: AnyValue, exclusive: bool
+) -> Value:
+    """Narrow numbers are added up in float32, as the kernel does."""
+    given = flatten(ctx, data) if axis is None else data
+    along = 0 if axis is None else axis % ctx.type(data).rank
+    own = ctx.result_type().dtype
+    wide = "float32" if own in NARROW else own
+    if ctx.type(given).dtype != wide:
+        given = ctx.emit("astype", given, wide)
+    lengths = ctx.extents(given)
+    if all(isinstance(each, int) and each for each in lengths):
+        made = ctx.emit(op, given, along, exclusive=exclusive)
+    else:
+        made = ctx.emit_te(_make_scan(ctx, op, along, exclusive), given)
+    return made if own == wide else ctx.emit("astype", made, own)
 
 
-def _make_scan(
-    ctx: Export, op: str, axis: int, neutral: int, exclusive: bool
-) -> Callable[[AnyValue], AnyValue]:
+def _make_scan(ctx: Export, op: str, axis: int, exclusive: bool) -> Callable[[AnyValue], AnyValue]:
     """Return what computes a scan of an axis that may have no entries."""
     framework = ctx.framework
     tir, statements = framework.tir, framework.statements
@@ -42,22 +39,20 @@ def _make_scan(
     def scan(x: AnyValue) -> AnyValue:
         dtype = str(x.dtype)
         length = x.shape[axis]
-        before = after = tir.IntImm("int64", 1)
-        for place, each in enumerate(x.shape):
-            before = before * each if place < axis else before
-            after = after * each if place > axis else after
+        one = tir.IntImm("int64", 1)
+        before, after = (prod(part, start=one) for part in (x.shape[:axis], x.shape[axis + 1 :]))
 
         def write(given: AnyValue, out: AnyValue) -> None:
             with statements.serial(0, before * after) as row:
                 start = tir.floordiv(row, after) * length * after + tir.floormod(row, after)
                 total = framework.cell(dtype)
-                total[0] = tir.const(neutral, dtype)
+                total[0] = tir.const(0 if op == "cumsum" else 1, dtype)
                 with statements.serial(0, length) as step:
                     place = start + step * after
                     if exclusive:
                         out[place] = total[0]
-                    one = given[place]
-                    total[0] = total[0] + one if op == "cumsum" else total[0] * one
+                    each = given[place]
+                    total[0] = total[0] + each if op == "cumsum" else total[0] * each
                     if not exclusive:
                         out[place] = total[0]
 
@@ -66,10 +61,8 @@ def _make_scan(
     return scan
 
 
-OPS.exports("cumsum")(_make_exporter("cumsum", 0))
-OPS.exports("cumprod")(_make_exporter("cumprod", 1))
-
-
+OPS.exports("cumsum")(partial(_export_scan, op="cumsum"))
+OPS.exports("cumprod")(partial(_export_scan, op="cumprod"))
 OPS.pairs(
     *(reads(f"relax.{op}", op, "exclusive", axis=None, dtype=None) for op in ("cumsum", "cumprod"))
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any as AnyValue, Final, Literal
 
 import serde.relay as relay
@@ -50,9 +51,9 @@ def _make_scatter(
 
     def scatter(data: AnyValue, indices: AnyValue, updates: AnyValue) -> AnyValue:
         def write(given: AnyValue, places: AnyValue, new: AnyValue, out: AnyValue) -> None:
-            with statements.serial(0, _size(tir, data.shape)) as at:
+            with statements.serial(0, prod(data.shape, start=tir.IntImm("int64", 1))) as at:
                 out[at] = given[at]
-            with statements.serial(0, _size(tir, updates.shape)) as at:
+            with statements.serial(0, prod(updates.shape, start=tir.IntImm("int64", 1))) as at:
                 own = _unravel(tir, at, updates.shape)
 
                 def read(*axes: AnyValue) -> AnyValue:
@@ -65,13 +66,6 @@ def _make_scatter(
         return framework.extern("scatter", operands, [data.shape], [str(data.dtype)], write)[0]
 
     return scatter
-
-
-def _size(tir: AnyValue, shape: Sequence[AnyValue]) -> AnyValue:
-    size = tir.IntImm("int64", 1)
-    for each in shape:
-        size = size * each
-    return size
 
 
 def _unravel(tir: AnyValue, place: AnyValue, shape: Sequence[AnyValue]) -> list[AnyValue]:

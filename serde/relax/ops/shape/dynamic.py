@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any as AnyValue
 
 from serde.relax.ops.shape.arrange import spread
@@ -74,12 +75,8 @@ def export_reshape(ctx: Export, data: Value, newshape: Value, *, allowzero: bool
                 tir.Select(code == 0, old[index], code) if index < len(old) else code
                 for index, code in enumerate(given)
             ]
-        total, known = one, one
-        for length in old:
-            total = total * length
-        for code in given:
-            known = known * tir.Select(code == -1, one, code)
-        rest = tir.floordiv(total, tir.max(known, one))
+        known = prod((tir.Select(code == -1, one, code) for code in given), start=one)
+        rest = tir.floordiv(prod(old, start=one), tir.max(known, one))
         return [tir.Select(code == -1, rest, code) for code in given]
 
     shape = ctx.wide(compute_lengths(ctx, count, lengths, newshape, *own))

@@ -43,21 +43,13 @@ def import_reshape(ctx: Import, x: Expr, *, shape: Shape) -> Expr:
     return ctx.reshape(x, shape)
 
 
-def _named_type(ctx: Export, x: Value) -> TensorType:
-    return TensorType(ctx.named_shape(x), ctx.type(x).dtype)
-
-
-def _make_exporter(op: str) -> AnyValue:
-    infer = get(op).infer
-
-    def export(ctx: Export, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool) -> Value:
-        type_ = infer(_named_type(ctx, data), newshape=newshape, allowzero=allowzero)
-        return reshape(ctx, data, type_.shape)
-
-    return export
-
-
-OPS.exports("contrib_reverse_reshape")(_make_exporter("contrib_reverse_reshape"))
+@OPS.exports("contrib_reverse_reshape")
+def export_reverse_reshape(
+    ctx: Export, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool
+) -> Value:
+    given = TensorType(ctx.named_shape(data), ctx.type(data).dtype)
+    infer: AnyValue = get("contrib_reverse_reshape").infer
+    return reshape(ctx, data, infer(given, newshape=newshape, allowzero=allowzero).shape)
 
 
 @OPS.exports("nn.batch_flatten")

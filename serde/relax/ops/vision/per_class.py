@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any as AnyValue
 
 import serde.relay as relay
@@ -42,10 +43,7 @@ class _AllClasses:
         marks, found = given[1], made[:-1]
         tir, tools = self.framework.tir, self.framework.statements
         for each in found:
-            flat = tir.const(1, "int64")
-            for length in each.shape:
-                flat = flat * length
-            with tools.serial(0, flat) as place:
+            with tools.serial(0, prod(each.shape, start=tir.const(1, "int64"))) as place:
                 each[place] = tir.const(0, str(each.dtype))
         with tools.serial(0, marks.shape[0]) as b, tools.serial(0, marks.shape[1]) as c:
             self._suppress(b, c, given, made)
@@ -73,29 +71,16 @@ class _AllClasses:
             found[place] = row + 1
             picked[0] = picked[0] + 1
 
+        def corner(of: AnyValue) -> Callable[[int], AnyValue]:
+            return lambda k: corners[b, of, k]
+
         def goes(box: AnyValue, other: AnyValue) -> AnyValue:
-            return _common(self.framework, corners, b, box, other, self.dtype) >= bound[0]
+            return overlap(self.framework, corner(box), corner(other), self.dtype) >= bound[0]
 
         def more() -> AnyValue:
             return tir.any(limit[0] <= 0, picked[0] < limit[0])
 
         choose_best(self.framework, count, lambda i: marks[b, c, i], left, keep, goes, more)
-
-
-def _common(
-    framework: Framework,
-    corners: AnyValue,
-    image: AnyValue,
-    box: AnyValue,
-    other: AnyValue,
-    dtype: str,
-) -> AnyValue:
-    """Return how much two boxes of an image overlap."""
-
-    def corner(of: AnyValue) -> Callable[[int], AnyValue]:
-        return lambda k: corners[image, of, k]
-
-    return overlap(framework, corner(box), corner(other), dtype)
 
 
 @OPS.exports("vision.all_class_non_max_suppression")
