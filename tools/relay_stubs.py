@@ -216,9 +216,9 @@ def _declared(
     be an expression.
     """
     if definition is not None:  # A parameter may be called otherwise than in the schema.
-        renamed = {shown: schema for schema, shown in definition.arguments.names.items()}
+        renamed = {shown: schema for schema, shown in definition.forms.names.items()}
         name = renamed.get(name, name)
-    converted = definition is not None and name in definition.arguments.convert
+    converted = definition is not None and name in definition.forms.convert
     if by_hand and name.endswith("dtype"):
         return names.use(*_DTYPE)
     for operand in () if definition is None else definition.operands:

@@ -1,7 +1,7 @@
 """Exporter and parameter functions under the names that TVM gave them.
 
-``relay.to_onnx``, ``relay.save_param_dict`` and ``relay.load_param_dict`` are
-these, as ``relay.frontend`` is :mod:`serde.compat.frontend`.
+``relay.to_onnx``, ``relay.save_param_dict``, ``relay.load_param_dict`` and
+``relay.load_json`` are these, as ``relay.frontend`` is :mod:`serde.compat.frontend`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import Any as AnyValue
 
 from serde.api import from_relay, to_relay
 from serde.core.optional import require
-from serde.core.weights import Array, as_weight
+from serde.core.weights import as_weight
 from serde.io.tvm_params import param_chunks, read_params
-from serde.relay.ir import Function, IRModule
+from serde.relay.ir import Expr, Function, IRModule, Type
+from serde.relay.ir.ndarray import NDArray
+from serde.relayfile.json_graph import read_node
 
-__all__ = ["load_param_dict", "save_param_dict", "to_onnx"]
+__all__ = ["load_json", "load_param_dict", "save_param_dict", "to_onnx"]
 
 
 def to_onnx(
@@ -66,11 +68,32 @@ def save_param_dict(params: Mapping[str, AnyValue]) -> bytearray:
     return bytearray(b"".join(param_chunks(weights)))
 
 
-def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, Array]:
+def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, NDArray]:
     """Return the arrays of a parameter file by name.
+
+    They are arrays of NumPy that have TVM's ``numpy()`` and ``asnumpy()`` as well.
 
     Raises:
         FormatError: The bytes are not such a file.
     """
     weights = read_params(bytes(param_bytes))
-    return {name: weight.array() for name, weight in weights.items()}
+    return {name: weight.array().view(NDArray) for name, weight in weights.items()}
+
+
+def load_json(json_str: str | bytes) -> IRModule | Expr | Type:
+    """Return what TVM's ``save_json`` wrote: a module, an expression, an operator or a type.
+
+    A module gets its types inferred. A loose expression is as it was read:
+    ``transform.InferTypeLocal`` finds its type.
+
+    Args:
+        json_str: The text.
+
+    Raises:
+        FormatError: It is no such text, or holds what the pivot lacks.
+
+    Example:
+        ``text = '{"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Op", "repr_str": "add"}]}'``
+        ``relay.load_json(text) == relay.op.get("add")``
+    """
+    return read_node(json_str.encode() if isinstance(json_str, str) else json_str)

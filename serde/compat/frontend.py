@@ -9,9 +9,10 @@ from typing import Any as AnyValue
 
 from serde.api import to_relay
 from serde.bridge.formats import get_bridge
-from serde.core import Array, Report
+from serde.core import Report
 from serde.errors import OptionError
 from serde.relay.ir import Any, Constant, DimLike, Expr, Function, IRModule, RelayModel, SymDim
+from serde.relay.ir.ndarray import NDArray
 from serde.relay.ir.visit import rewrite
 
 __all__ = [
@@ -24,7 +25,7 @@ Converters = Mapping[str, Callable[..., AnyValue]] | None
 InputInfo = tuple[str, AnyValue]
 
 
-def from_coreml(model: AnyValue, shape: Shapes = None) -> tuple[IRModule, dict[str, Array]]:
+def from_coreml(model: AnyValue, shape: Shapes = None) -> tuple[IRModule, dict[str, NDArray]]:
     """Return a Core ML model as a Relay module and its parameters.
 
     Args:
@@ -44,7 +45,7 @@ def from_exported_program(
     shape: Shapes = None,
     custom_convert_map: Converters = None,
     default_dtype: str = "float32",
-) -> tuple[IRModule, dict[str, Array]]:
+) -> tuple[IRModule, dict[str, NDArray]]:
     """Return a program of ``torch.export`` as a Relay module and its parameters.
 
     Args:
@@ -73,14 +74,15 @@ def from_mxnet(
     dtype: str | Mapping[str, str] = "float32",
     arg_params: Mapping[str, AnyValue] | None = None,
     aux_params: Mapping[str, AnyValue] | None = None,
-) -> tuple[IRModule, dict[str, Array]]:
+) -> tuple[IRModule, dict[str, NDArray]]:
     """Return an MXNet symbol, block or file as a Relay module and its parameters.
 
     Args:
         symbol: A Symbol, a HybridBlock, or a path as :func:`serde.to_relay` takes it.
         shape: Shape of each input by name.
         dtype: dtype of the inputs, one for all or by name.
-        arg_params: Arrays by name; those that the block or file holds if left out.
+        arg_params: Arrays by name; those that the block or file holds if left out; of a Symbol,
+            which holds none, weights are then inputs.
         aux_params: Auxiliary states by name.
 
     Raises:
@@ -92,13 +94,35 @@ def from_mxnet(
     params = None
     if arg_params is not None or aux_params is not None:
         params = (arg_params or {}, aux_params or {})
+    elif hasattr(symbol, "list_auxiliary_states"):
+        shapes = {**_weight_shapes(symbol, shapes), **shapes}
     model = to_relay(symbol, params, format="mxnet", input_shapes=shapes, input_dtypes=dtypes)
     return model.mod, _arrays(model)
 
 
+def _weight_shapes(symbol: AnyValue, shapes: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
+    """Return the shapes that MXNet infers of a symbol's weights, which are inputs without values.
+
+    Raises:
+        OptionError: The shapes given do not fit each other.
+    """
+    names = (*symbol.list_arguments(), *symbol.list_auxiliary_states())
+    known = {
+        # MXNet takes 0 for a length that is not known.
+        name: tuple(dim if isinstance(dim, int) else 0 for dim in shapes[name])
+        for name in shapes.keys() & set(names)
+    }
+    try:
+        arguments, _, states = symbol.infer_shape_partial(**known)
+    except RuntimeError as error:
+        raise OptionError(f"shape: {str(error).strip().splitlines()[-1]}") from None
+    found = zip(names, (*(arguments or ()), *(states or ())), strict=False)
+    return {name: shape for name, shape in found if shape and min(shape) > 0}
+
+
 def from_nnef(
     model: AnyValue, freeze_vars: bool = False, custom_convert_map: Converters = None
-) -> tuple[IRModule, dict[str, Array]]:
+) -> tuple[IRModule, dict[str, NDArray]]:
     """Return an NNEF model as a Relay module and its parameters.
 
     Args:
@@ -126,7 +150,7 @@ def from_onnx(
     freeze_params: bool = True,
     convert_config: Mapping[str, AnyValue] | None = None,
     export_node_renamed_model_path: str | None = None,
-) -> tuple[IRModule, dict[str, Array]]:
+) -> tuple[IRModule, dict[str, NDArray]]:
     """Return an ONNX model as a Relay module and its parameters.
 
     Args:
@@ -137,7 +161,8 @@ def from_onnx(
         opset: Version of ONNX's operator set to take instead of what the model names.
         freeze_params: Put the parameters into the module as constants; those returned are
             then none.
-        convert_config: Must be empty: how products are spelled is not an option here.
+        convert_config: May be ``{"use_nt_batch_matmul": False}``, which holds in any case:
+            products of batches take their right side as it is.
         export_node_renamed_model_path: Where to write the model with a name for every node.
 
     Raises:
@@ -145,8 +170,9 @@ def from_onnx(
         OptionError: An option names no input, or cannot be used.
         UnsupportedModelError: Some nodes cannot be converted.
     """
-    if convert_config:
-        raise OptionError(f"convert_config has no {next(iter(convert_config))!r}")
+    for name, value in (convert_config or {}).items():
+        if name != "use_nt_batch_matmul" or value:
+            raise OptionError(f"convert_config has no {name!r} of {value!r}")
     dtypes = {} if isinstance(dtype, str) else dict(dtype)
     if export_node_renamed_model_path is not None:
         bridge = get_bridge("onnx")
@@ -187,7 +213,7 @@ def from_pytorch(
     default_dtype: str = "float32",
     use_parser_friendly_name: bool = False,
     keep_quantized_weight: bool = False,
-) -> tuple[IRModule, dict[str, Array]]:
+) -> tuple[IRModule, dict[str, NDArray]]:
     """Return a module of TorchScript as a Relay module and its parameters.
 
     Args:
@@ -230,7 +256,7 @@ def from_pytorch(
 
 def from_tflite(
     model: AnyValue, shape_dict: Shapes = None, dtype_dict: Mapping[str, str] | None = None
-) -> tuple[IRModule, dict[str, Array]]:
+) -> tuple[IRModule, dict[str, NDArray]]:
     """Return a TFLite model as a Relay module and its parameters.
 
     Args:
@@ -287,7 +313,7 @@ def _freeze_weights(model: RelayModel) -> IRModule:
     return model.mod.with_functions({model.mod.get_global_var("main"): main})
 
 
-def _arrays(model: RelayModel) -> dict[str, Array]:
+def _arrays(model: RelayModel) -> dict[str, NDArray]:
     """Return the values of the weights, in the order of the parameters of ``main``."""
     names = [param.name_hint for param in model.main.params if param.name_hint in model.params]
-    return {name: model.params[name].array() for name in names}
+    return {name: model.params[name].array().view(NDArray) for name in names}

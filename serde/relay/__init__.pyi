@@ -9,6 +9,7 @@ from typing import Any as AnyValue, Literal, overload
 
 from serde.compat import frontend as frontend
 from serde.compat.backend import (
+    load_json as load_json,
     load_param_dict as load_param_dict,
     save_param_dict as save_param_dict,
     to_onnx as to_onnx,

@@ -42,7 +42,7 @@ from serde.relay.transform.infer_type import InferType
 from serde.relayfile.json_attributes import AttributeReader, Node
 from serde.relayfile.json_data import DataReader, Step, as_expr, as_types, type_vars
 
-__all__ = ["read_graph"]
+__all__ = ["read_graph", "read_node"]
 
 _MAX_EXPANDED: Final = 1_000_000
 _MAX_TERMS: Final = 100
@@ -60,15 +60,32 @@ def read_graph(data: bytes, *, path: str | None = None) -> IRModule:
         FormatError: It is no such JSON, holds what the pivot lacks, or its operators do not fit
             their operands.
     """
+    found: IRModule = _read(data, path, loose=False)
+    return found
+
+
+def read_node(data: bytes) -> IRModule | Expr | Type:
+    """Return what JSON of TVM's ``save_json`` stands for; of a module the types are inferred.
+
+    Raises:
+        FormatError: As :func:`read_graph` does.
+    """
+    found: IRModule | Expr | Type = _read(data, None, loose=True)
+    return found
+
+
+def _read(data: bytes, path: str | None, *, loose: bool) -> AnyValue:
     reader: _Reader | None = None
     try:
         reader = _Reader(_parse_graph(data))
-        mod = InferType()(reader.module())
-        verify(mod, types=False)
+        found = reader.whole(loose=loose)
+        if isinstance(found, IRModule):
+            found = InferType()(found)
+            verify(found, types=False)
     except (ValueError, RelayError) as error:
         place = reader.place(error) if reader is not None else ""
         raise FormatError(f"{place}{error}", path=path) from None
-    return mod
+    return found
 
 
 def _parse_graph(data: bytes) -> Mapping[str, AnyValue]:
@@ -145,10 +162,10 @@ class _Reader(DataReader):
             "SequentialSpan": self._spans,
         }
 
-    def module(self) -> IRModule:
-        """Return the module that the whole graph stands for."""
+    def whole(self, *, loose: bool) -> IRModule | Expr | Type:
+        """Return what the graph stands for: a module, or if `loose` whatever it is."""
         value = self.build(self._root)
-        if isinstance(value, IRModule):
+        if isinstance(value, IRModule) or (loose and isinstance(value, (Expr, Type))):
             return value
         if isinstance(value, Expr) and not isinstance(value, Op):
             return IRModule.from_expr(value)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -372,6 +374,75 @@ def test_a_module_and_constants_that_a_text_names() -> None:
     np.testing.assert_array_equal(result, [0.5, 0.5])
     with pytest.raises(ParseError, match="no meta"):
         relay.parse(text, "net.txt", first, {"relay.Constant": []})
+
+
+# Nodes and what they tell.
+
+PLACE = relay.Span("layer", 3, 1)
+GOLDEN = Path(__file__).parents[1] / "golden/tvm"
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        relay.var("x", span=PLACE),
+        relay.var("x", "int8", span=PLACE),
+        relay.var("x", shape=(2,), span=PLACE),
+        relay.const(1.5, span=PLACE),
+        relay.const(2, "int8", PLACE),
+        relay.const(relay.const(2.0, "float64").data, span=PLACE),
+    ],
+)
+def test_variables_and_constants_have_a_place(node: relay.Expr) -> None:
+    assert node.span is PLACE
+
+
+def test_the_call_behind_several_results() -> None:
+    halves = relay.split(relay.var("x", shape=(4, 6)), 2)
+    assert halves.asobject() is halves.astuple() is halves[1].tuple_value
+    for index in (2, -1):
+        with pytest.raises(IndexError, match=f"field {index} of a tuple with 2 fields"):
+            halves[index]
+
+
+@pytest.mark.parametrize(
+    "name", ["nn.conv2d", "nn.batch_norm", "where", "concatenate", "qnn.requantize", "zeros"]
+)
+def test_operands_of_an_operator(name: str) -> None:
+    recorded = json.loads((GOLDEN / "relay_ops.json").read_text())[name]["inputs"]
+    names = [each.strip("()").removesuffix(" tuple") for each in recorded]
+    kinds = ["Tuple" if "tuple" in each else "Tensor" for each in recorded]
+    op = relay.op.get(name)
+    assert [(each.name, each.type_info) for each in op.arguments] == list(
+        zip(names, kinds, strict=True)
+    )
+    assert op.num_inputs == len(names)
+    assert op.description
+
+
+def test_the_type_of_one_expression() -> None:
+    x = relay.var("x", shape=(4, 6))
+    untyped = relay.Call(relay.op.get("nn.relu"), [x])
+    assert relay.transform.InferTypeLocal(untyped) == relay.TensorType((4, 6))
+    whole = relay.transform.InferTypeLocal(relay.Function([x], untyped))
+    assert str(whole) == "fn (Tensor[(4, 6), float32]) -> Tensor[(4, 6), float32]"
+    pair = relay.transform.InferTypeLocal(relay.split(x, 2, axis=1))
+    assert str(pair) == "(Tensor[(4, 3), float32], Tensor[(4, 3), float32])"
+
+
+@pytest.mark.parametrize("name", ["max", "avg"])
+@pytest.mark.parametrize(
+    ("rank", "layout", "axes"), [(1, "NCW", (2,)), (1, "NWC", (1,)), (3, "NCDHW", (2, 3, 4))]
+)
+def test_global_pools(name: str, rank: int, layout: str, axes: tuple[int, ...]) -> None:
+    data = np.random.default_rng(2).normal(size=(2, 3, 4, 5, 6)[: rank + 2]).astype("float32")
+    build = getattr(relay.nn, f"global_{name}_pool{rank}d")
+    pooled = build(relay.const(data), layout=layout)
+    assert pooled.op.name == f"nn.adaptive_{name}_pool{rank}d"
+    assert pooled.attrs.output_size == (1,) * rank
+    reduce = {"max": np.max, "avg": np.mean}[name]
+    found = relay.create_executor().evaluate(pooled)
+    np.testing.assert_allclose(found, reduce(data, axes, keepdims=True), rtol=1e-6)
 
 
 # Scopes.

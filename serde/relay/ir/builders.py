@@ -88,7 +88,7 @@ def builder_names(prefix: str = "") -> list[str]:
 
 
 def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
-    arguments = definition.arguments
+    arguments = definition.forms
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
     required = [index for index, o in enumerate(definition.operands) if not o.optional]
     last = required[-1] if required else -1  # Nothing before it can be left out by position.

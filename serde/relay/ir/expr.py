@@ -442,6 +442,8 @@ class TupleWrapper:
         """Return the call itself."""
         return self.tuple_value
 
+    asobject = astuple
+
     def astext(self, show_meta_data: bool = True, *, strict: bool = False) -> str:
         """Return the text of the call."""
         return self.tuple_value.astext(show_meta_data, strict=strict)
@@ -491,6 +493,7 @@ def var(
     type_annotation: Type | str | None = None,
     shape: Iterable[DimLike] | None = None,
     dtype: AnyValue = "float32",
+    span: Span | None = None,
 ) -> Var:
     """Return a new variable, typed by `type_annotation` or by `shape` and `dtype`.
 
@@ -499,6 +502,7 @@ def var(
         type_annotation: Its type; the name of a dtype is the type of a scalar.
         shape: Lengths of a tensor, instead of a type.
         dtype: Element type beside `shape`.
+        span: Where the variable comes from.
 
     Raises:
         ValueError: Both a type and a shape are given.
@@ -507,15 +511,15 @@ def var(
     if shape is not None and type_annotation is not None:
         raise ValueError("a variable takes a type or a shape, not both")
     if shape is not None:
-        return Var(name_hint, TensorType(shape, dtype))
+        type_annotation = TensorType(shape, dtype)
     if isinstance(type_annotation, str):
-        return Var(name_hint, TensorType((), type_annotation))
+        type_annotation = TensorType((), type_annotation)
     if not isinstance(type_annotation, (Type, NoneType)):
         raise RelayError(f"%{name_hint}: expected a type, found {type_annotation!r}")
-    return Var(name_hint, type_annotation)
+    return Var(name_hint, type_annotation, span)
 
 
-def const(value: AnyValue, dtype: AnyValue = None) -> Constant:
+def const(value: AnyValue, dtype: AnyValue = None, span: Span | None = None) -> Constant:
     """Return `value` as a constant.
 
     Without `dtype`, 64 bits become 32, as in TVM: float64 float32, and int64 int32, of Python
@@ -526,6 +530,7 @@ def const(value: AnyValue, dtype: AnyValue = None) -> Constant:
         value: A number, an array, nested lists of numbers, or an array of a framework that gives
             its values by ``asnumpy()`` or ``numpy()``.
         dtype: The element type, or the type of a tensor that has it.
+        span: Where the constant comes from.
 
     Raises:
         RelayError: `value` is no numbers, or one does not fit the 32 bits or the dtype.
@@ -535,7 +540,7 @@ def const(value: AnyValue, dtype: AnyValue = None) -> Constant:
     if isinstance(value, (Expr, type(None), str)):
         raise RelayError(f"a constant needs numbers, found {value!r}")
     if dtype is None and isinstance(value, NDArray):
-        return Constant(value)
+        return Constant(value, span)
     give = getattr(value, "asnumpy", None) or getattr(value, "numpy", None)
     given = give() if callable(give) else value
     element = dtype.dtype if isinstance(dtype, TensorType) else dtype
@@ -553,9 +558,9 @@ def const(value: AnyValue, dtype: AnyValue = None) -> Constant:
         found = data.astype(wanted, copy=False)
         if isinstance(value, int) and wanted.kind in "iu" and int(found) != value:
             raise TypeInferenceError(f"{value} does not fit {wanted.name}")
-        return Constant(found)
+        return Constant(found, span)
     narrow = {"float64": np.float32, "int64": np.int32}.get(data.dtype.name)
-    return Constant(data if narrow is None else _narrow(data, np.dtype(narrow)))
+    return Constant(data if narrow is None else _narrow(data, np.dtype(narrow)), span)
 
 
 _NO_NUMBERS: Final = "OSUcmM"

@@ -86,12 +86,12 @@ class OpDef(Op):
         fields: Number of results if it is fixed and not one tensor, 0 if it depends on attributes.
         traits: What passes ask for, by kind.
         meta_class: TVM's attribute class where TVM prints it as metadata, else None.
-        arguments: How the builder takes attributes.
+        forms: How the builder takes attributes.
     """
 
     __slots__ = (
-        "_declared", "arguments", "attributes", "by_value", "carries", "complete", "decompose",
-        "doc", "fields", "infer", "kernel", "meta_class", "operands", "samples", "traits",
+        "_declared", "attributes", "by_value", "carries", "complete", "decompose",
+        "doc", "fields", "forms", "infer", "kernel", "meta_class", "operands", "samples", "traits",
     )  # fmt: skip
 
     def __init__(
@@ -109,7 +109,7 @@ class OpDef(Op):
         arguments: Arguments = PLAIN,
     ) -> None:
         super().__init__(name)
-        self.arguments = arguments
+        self.forms = arguments
         self.samples = tuple(samples)
         self.by_value = frozenset(by_value)
         self.meta_class = meta_class
@@ -141,6 +141,16 @@ class OpDef(Op):
     def num_inputs(self) -> int:
         """How many operands a call has; a tuple of them counts as one."""
         return len(self.operands)
+
+    @property
+    def arguments(self) -> list[Operand]:
+        """The operands, as TVM lists them: each has a name, the kind of its type, and no text."""
+        return list(self.operands)
+
+    @property
+    def description(self) -> str:
+        """The documentation, as TVM calls it."""
+        return self.doc
 
     def has(self, *kinds: type[Trait]) -> bool:
         """Whether one of these traits is stated."""

@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, field, fields, is_dataclass
 from functools import partial, wraps
-from typing import Any as AnyValue, TypeGuard, Union
+from typing import Any as AnyValue, ClassVar, TypeGuard, Union
 
 import numpy as np
 
@@ -42,6 +42,7 @@ class Operand:
         variadic: Whether it is a tuple of tensors.
         sequence: Whether it is a sequence; of a tuple, whether fields of it may be.
         any_value: Whether it is whatever a program can compute, tuples included.
+        description: Nothing, where TVM has a text: the operator's documentation tells.
     """
 
     name: str
@@ -49,6 +50,13 @@ class Operand:
     variadic: bool = False
     sequence: bool = False
     any_value: bool = False
+    description: ClassVar[str] = ""
+
+    @property
+    def type_info(self) -> str:
+        """What TVM calls its type; ``Sequence`` and ``Any``, which TVM lacks, are other kinds."""
+        whole = "Sequence" if self.sequence else "Tensor"
+        return "Any" if self.any_value else "Tuple" if self.variadic else whole
 
     def takes_whole(self, type_: Type | None) -> bool:
         """Whether a value of a type is the operand as it is, present and not one of several."""

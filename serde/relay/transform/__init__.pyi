@@ -143,3 +143,4 @@ from serde.relay.tvm.passes.simplify_expr import (
 )
 from serde.relay.tvm.passes.simplify_inference import SimplifyInference as SimplifyInference
 from serde.relay.tvm.passes.split_args import SplitArgs as SplitArgs
+from serde.relay.tvm.programs import InferTypeLocal as InferTypeLocal

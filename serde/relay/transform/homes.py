@@ -79,5 +79,6 @@ HOMES: Final = {
     "tvm.passes.simplify_inference": "SimplifyInference",
     "tvm.passes.split_args": "SplitArgs",
     "transform.weight_folding": "fold_weights",
+    "tvm.programs": "InferTypeLocal",
 }
 """Public names by the module of :mod:`serde.relay` that has them."""

@@ -8,11 +8,12 @@ import numpy as np
 
 from serde.relay.ir import Call, Expr, Function, IRModule, Op, TupleWrapper, astuple, post_order
 from serde.relay.ir.ndarray import NDArray
+from serde.relay.ir.types import Type
 from serde.relay.transform.base import Pass
 from serde.relay.transform.infer_type import InferType
 from serde.relay.tvm.prelude import Prelude
 
-__all__ = ["count_ops", "rand", "run_infer_type", "run_opt_pass"]
+__all__ = ["InferTypeLocal", "count_ops", "rand", "run_infer_type", "run_opt_pass"]
 
 
 def run_infer_type(expr: Expr | TupleWrapper) -> Expr:
@@ -22,6 +23,18 @@ def run_infer_type(expr: Expr | TupleWrapper) -> Expr:
         TypeInferenceError: They do not fit.
     """
     return _in_module(expr, InferType(), IRModule())
+
+
+def InferTypeLocal(expr: Expr | TupleWrapper) -> Type:  # noqa: N802 - TVM's name.
+    """Return the type of one expression, whatever lacks its own below it.
+
+    Raises:
+        TypeInferenceError: Types do not fit, or one cannot be found.
+
+    Example:
+        ``transform.InferTypeLocal(relay.nn.relu(relay.var("x", shape=(2,))))``
+    """
+    return run_infer_type(expr).checked_type
 
 
 def run_opt_pass(expr: Expr | TupleWrapper, opt_pass: Pass, import_prelude: bool = False) -> Expr:

@@ -88,7 +88,10 @@ def test_parameter_dict_of_each_dtype(dtype: str) -> None:
     for name, value in arrays.items():
         assert back[name].dtype == value.dtype
         np.testing.assert_array_equal(back[name], value)
-        assert back[name].flags.owndata
+        assert back[name].flags.owndata or back[name].base.flags.owndata
+        for give in (back[name].numpy, back[name].asnumpy):
+            assert type(give()) is np.ndarray
+            np.testing.assert_array_equal(give(), value)
 
 
 def test_bfloat16_is_type_code_4() -> None:
@@ -426,6 +429,52 @@ def test_json_of_a_function_with_control_flow() -> None:
     data = np.array([1, 2], "float32")
     np.testing.assert_allclose(run(found, x=data, cond=np.array(True)), np.exp(data), rtol=1e-6)
     np.testing.assert_array_equal(run(found, x=data, cond=np.array(False)), data)
+
+
+def loose_json(kind: str) -> str:
+    """JSON of one node, as TVM writes what is no module."""
+    graph = JsonGraph()
+    if kind == "type":
+        pair = graph.array(graph.tensor_type(2), graph.tensor_type(3, dtype="int8"))
+        root = graph.object("TupleType", fields=pair, span=0)
+    elif kind == "operator":
+        root = graph.op("nn.relu")
+    elif kind == "function":
+        x = graph.var("x", graph.tensor_type(2))
+        root = graph.function([x], graph.call(graph.op("exp"), x))
+    elif kind == "array":
+        root = graph.array(graph.integer(1))
+    else:
+        x, two = graph.var("x", 0), graph.constant(np.array([2, 3], "float32"))
+        root = graph.call(graph.op("add"), x, two)
+    return json.dumps(graph.whole(root))
+
+
+LOOSE = {
+    "type": "(Tensor[(2), float32], Tensor[(3), int8])",
+    "operator": "nn.relu",
+    "function": "fn (%x: Tensor[(2), float32]) {\n  exp(%x)\n}",
+    "expression": "free_var %x;\nadd(%x, meta[relay.Constant][0])",
+}
+
+
+@pytest.mark.parametrize("kind", LOOSE)
+def test_json_of_a_loose_node(kind: str) -> None:
+    assert str(relay.load_json(loose_json(kind))) == LOOSE[kind]
+
+
+def test_json_of_a_module_is_typed() -> None:
+    graph = JsonGraph()
+    x = graph.var("x", graph.tensor_type(2))
+    text = json.dumps(graph.module(main=graph.function([x], graph.call(graph.op("exp"), x))))
+    found = relay.load_json(text.encode())
+    assert isinstance(found, relay.IRModule)
+    assert str(found["main"].body.checked_type) == "Tensor[(2), float32]"
+
+
+def test_json_of_a_list_is_refused() -> None:
+    with pytest.raises(FormatError, match="expected a module or a function at the root"):
+        relay.load_json(loose_json("array"))
 
 
 @pytest.mark.wide

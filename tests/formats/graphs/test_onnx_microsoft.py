@@ -272,6 +272,11 @@ def test_real_products(op: str, columns: bool, bias: bool) -> None:
     check(op, [*left, np.uint8(3), point, *added], rtol=1e-4)
 
 
+def test_products_of_16_bits() -> None:
+    # The sums go beyond 32 bits, and wrap around as ONNX Runtime's do.
+    check("MatMulInteger16", [levels("int16", 2, 3, 40), levels("int16", 40, 5)])
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_linear_quantization(axis: int) -> None:
     count = (3, 4)[axis]

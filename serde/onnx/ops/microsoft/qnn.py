@@ -11,6 +11,7 @@ from serde.errors import Unsupported
 from serde.onnx.ops.activation import apply_to_rows
 from serde.onnx.ops.conv.windows import ConvAttributes
 from serde.onnx.ops.elementwise.convert import scalar_like
+from serde.onnx.ops.linalg.product import build_matmul
 from serde.onnx.ops.microsoft.conv import to_channels_first, to_channels_last
 from serde.onnx.ops.pool.geometry import DilatedPoolAttributes, PoolAttributes
 from serde.onnx.ops.pool.window import import_average_pool
@@ -52,6 +53,13 @@ def import_matmul_integer_to_float(
 ) -> Expr:  # fmt: skip
     factor = relay.multiply(a_scale, b_scale)
     return build_real_matmul(ctx, a, b, factor, to_row(ctx, a_zero_point), b_zero_point, bias)
+
+
+@MICROSOFT.imports("MatMulInteger16")
+def import_matmul_integer16(ctx: Import, a: Expr, b: Expr) -> Expr:
+    """The product is summed in 32 bits, unsigned where both sides are."""
+    dtype = "uint32" if {ctx.type(x).dtype for x in (a, b)} == {"uint16"} else "int32"
+    return build_matmul(ctx, relay.cast(a, dtype), relay.cast(b, dtype))
 
 
 @MICROSOFT.imports("DynamicQuantizeMatMul")

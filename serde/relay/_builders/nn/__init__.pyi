@@ -352,11 +352,23 @@ def fast_softmax(data: Expr, axis: int = -1) -> Expr:
 def fifo_buffer(data: Expr, buffer: Expr, axis: int) -> Expr:
     """`buffer` with `data` behind it, and as much less of its front."""
 
+def global_avg_pool1d(data: Expr, layout: str = "NCW", out_layout: str = "") -> Expr:
+    """Build the adaptive pooling of one part of each axis, as TVM has it for this rank."""
+
 def global_avg_pool2d(data: Expr, layout: str = "NCHW", out_layout: str = "") -> Expr:
     """``y = mean(x)`` over height and width, which stay as axes of length 1."""
 
+def global_avg_pool3d(data: Expr, layout: str = "NCDHW", out_layout: str = "") -> Expr:
+    """Build the adaptive pooling of one part of each axis, as TVM has it for this rank."""
+
+def global_max_pool1d(data: Expr, layout: str = "NCW", out_layout: str = "") -> Expr:
+    """Build the adaptive pooling of one part of each axis, as TVM has it for this rank."""
+
 def global_max_pool2d(data: Expr, layout: str = "NCHW", out_layout: str = "") -> Expr:
     """``y = max(x)`` over height and width, which stay as axes of length 1."""
+
+def global_max_pool3d(data: Expr, layout: str = "NCDHW", out_layout: str = "") -> Expr:
+    """Build the adaptive pooling of one part of each axis, as TVM has it for this rank."""
 
 def group_norm(
     data: Expr,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal
+from typing import Any as AnyValue, Literal
 
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir import Arguments, Array, TensorType, relay_op, sample
+from serde.relay.ir import Arguments, Array, Expr, TensorType, builder, call, relay_op, sample
 from serde.relay.ir.shapes import at
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Trait, Values
 from serde.relay.ir.work import times
@@ -115,3 +115,16 @@ def _declare(
 for _rank in (1, 2, 3):
     _declare("max", _rank, _max, Values(0))
     _declare("avg", _rank, _mean)
+
+
+def _build_global(name: str, rank: int) -> None:
+    @builder(f"nn.global_{name}_pool{rank}d")
+    def build(data: Expr, layout: str = "NC" + SPATIAL[rank], out_layout: str = "") -> Expr:
+        """Build the adaptive pooling of one part of each axis, as TVM has it for this rank."""
+        attrs: dict[str, AnyValue] = {"output_size": (1,) * rank, "layout": layout}
+        return call(f"nn.adaptive_{name}_pool{rank}d", data, out_layout=out_layout, **attrs)
+
+
+for _rank in (1, 3):
+    _build_global("max", _rank)
+    _build_global("avg", _rank)
