@@ -40,7 +40,8 @@ def printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Any:
     """What runs a command where models lie, and returns its exit code and its object."""
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [TOY])
+    found = {"serde.formats": [TOY]}
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: found.get(group, []))
     monkeypatch.chdir(tmp_path)
     for file, model in models().items():
         (tmp_path / file).write_text(json.dumps(model))
