@@ -68,7 +68,8 @@ def bounded_axes(
 def declared_ranges(extra: Mapping[str, str]) -> dict[str, tuple[int, int | None, int]]:
     """Return least, greatest and default length by dimension, of facts ``<symbol>.range``.
 
-    None stands for no end.
+    None stands for no end. A default of 0 says that the bounds are those of a trace, and no sizes
+    that anybody asked for.
     """
     found = {}
     for fact, text in extra.items():

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.package import PackageBridge
 from serde.bridge.parts import Parts
 from serde.bridge.summary import ModelSummary, ServedFile, TensorNames, TensorSummary
-from serde.core import Array, Report
+from serde.core import Array, Report, replace
 from serde.engine.base import Engine
 from serde.errors import OptionError
 from serde.io.atomic import check_files
@@ -25,6 +25,9 @@ __all__ = ["BRIDGE", "TorchBridge"]
 
 _FOLDER = "_torch"
 """How the names of folders end that are recognised as this format's."""
+
+_BY_NODE = ("exported program", "module", "pt2")
+"""Kinds of programs that can be run node by node."""
 
 
 class TorchBridge(
@@ -103,6 +106,23 @@ class TorchBridge(
         from serde.torch.engine import open_model
 
         return open_model(model, relay_model)
+
+    def inner_names(self, model: TorchModel | TorchProgram) -> Iterable[str]:
+        """Return the names of values that nodes give, those of branches and bodies left out."""
+        from serde.torch.model import TorchModel
+
+        nodes = model.graph.nodes if isinstance(model, TorchModel) else ()
+        return (name for node in nodes if not node.gives_list for name in node.outputs if name)
+
+    def with_outputs(
+        self, model: TorchModel | TorchProgram, names: Sequence[str]
+    ) -> TorchModel | None:
+        """Return a program of ``torch.export`` of which inner values are asked, too."""
+        from serde.torch.model import TorchModel
+
+        if not isinstance(model, TorchModel) or model.kind not in _BY_NODE:
+            return None
+        return replace(model, asked=tuple(names))
 
     def run_foreign(self, node: Foreign, inputs: Sequence[Array | None]) -> Sequence[Array]:
         """Return what PyTorch computes for an operator of a library."""

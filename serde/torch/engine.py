@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
-from serde.core import Array, Weight, is_installed, parse_json, require
+from serde.core import Array, Weight, is_installed, parse_json, replace, require
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
 from serde.engine.interpreter import RelayEngine, declared_dtypes
@@ -45,7 +45,8 @@ def open_model(model: TorchModel | TorchProgram, relay_model: RelayModel) -> Eng
     if not isinstance(model, TorchModel):
         return _run_written(model, inputs, outputs)
     if model.path is None:
-        return _run_live(model, inputs, outputs)
+        run = _evaluate if model.asked else _run_live
+        return run(model, inputs, outputs)
     if model.kind == "checkpoint":
         request = {"path": os.path.abspath(model.path), "facts": model.live}
         request |= {"inputs": inputs, "outputs": outputs}
@@ -64,6 +65,7 @@ def open_model(model: TorchModel | TorchProgram, relay_model: RelayModel) -> Eng
         "outputs": outputs,
         "script": model.kind == "torchscript",
         "constants": model.constants,
+        "asked": model.asked,
     }
     try:
         return ProcessEngine("torch", answer_open, request) if can_start() else _open(request)
@@ -251,7 +253,6 @@ def _open_checkpoint(request: Mapping[str, AnyValue]) -> Engine:
 
 def _open(request: Mapping[str, AnyValue]) -> Engine:
     from serde.torch import codec
-    from serde.torch.evaluation import Evaluation
     from serde.torch.options import TorchImportOptions
 
     inputs, outputs = request["inputs"], request["outputs"]
@@ -260,18 +261,33 @@ def _open(request: Mapping[str, AnyValue]) -> Engine:
             script = require("torch").jit.load(request["path"], map_location="cpu").eval()
         return _run_script(script, inputs, outputs, request["constants"])
     model = codec.load(request["path"], TorchImportOptions())
+    return _evaluate(replace(model, asked=request["asked"]), inputs, outputs)
+
+
+def _evaluate(model: TorchModel, inputs: Mapping[str, str], outputs: Sequence[str]) -> TorchEngine:
+    """Return what runs a program node by node.
+
+    Raises:
+        CheckError: It changes what it holds, and inner values are asked for.
+    """
+    from serde.torch.evaluation import Evaluation
+
     weights = {name: weight_tensor(each) for name, each in model.weights.items()}
     evaluation = Evaluation(weights)
     numbers = {each.name for each in model.inputs if each.number}
+    changed = len(outputs) - len(model.outputs) - len(model.asked)
+    if changed > 0 and model.asked:
+        raise CheckError("inner values cannot be asked for: the program changes weights or inputs")
 
     def run(given: Mapping[str, AnyValue]) -> Sequence[AnyValue]:
         rows = [
             given[each.name].item() if each.name in numbers else given[each.name]
             for each in model.inputs
         ]
-        return flatten(evaluation.run(model.graph, rows))
+        kept = dict.fromkeys(model.asked)
+        return flatten([evaluation.run(model.graph, rows, kept=kept), *kept.values()])
 
-    return TorchEngine(run, inputs, outputs, weights if len(outputs) > len(model.outputs) else {})
+    return TorchEngine(run, inputs, outputs, weights if changed > 0 else {})
 
 
 def weight_tensor(weight: Weight) -> AnyValue:

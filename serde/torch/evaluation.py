@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any as AnyValue, Final
 
 from serde.core.optional import require
@@ -67,9 +67,20 @@ class Evaluation:
         self._weights = weights
 
     def run(
-        self, graph: Graph, inputs: Sequence[AnyValue], around: Mapping[str, AnyValue] | None = None
+        self,
+        graph: Graph,
+        inputs: Sequence[AnyValue],
+        around: Mapping[str, AnyValue] | None = None,
+        kept: MutableMapping[str, AnyValue] | None = None,
     ) -> list[AnyValue]:
         """Return the outputs of a graph.
+
+        Args:
+            graph: Its nodes.
+            inputs: What it is given.
+            around: Values of the graph around it, by name.
+            kept: Gets what nodes give under the names that are its keys, before anything is
+                written to it.
 
         Raises:
             CheckError: PyTorch has no such operator, or serde no converter of it.
@@ -84,6 +95,8 @@ class Evaluation:
             )
             results = found if several and isinstance(found, (list, tuple)) else [found]
             values |= zip(node.outputs, results, strict=False)
+            if kept:
+                kept.update((x, values[x].clone()) for x in kept.keys() & {*node.outputs})
         return [_value(each, values) for each in graph.outputs]
 
     def _call(self, node: Node, values: Mapping[str, AnyValue]) -> AnyValue:

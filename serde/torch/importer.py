@@ -71,6 +71,6 @@ def _to_relay(model: TorchModel, options: TorchImportOptions, report: Report) ->
     facts = metadata_facts(model.metadata.items(), report)
     for name, (least, most) in model.ranges.items():
         if most is not None and least < most < _UNBOUNDED:
-            facts[f"{name}.range"] = f"{least}:{most}:{least}"
+            facts[f"{name}.range"] = f"{least}:{most}:0"  # Found by a trace: asked for by nobody.
     meta = ModelMeta(names, wanted, "torch", model.version, extra=facts, states=model.states)
     return walk.assembly.model(inputs, given, meta, scope.expressions())

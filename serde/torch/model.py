@@ -133,6 +133,7 @@ class TorchModel:
         constants: Values of arguments that are no inputs, by name, where these are no defaults.
         traced: The same as a trace, for those who allow one, where this cannot be converted.
         states: Inputs that the next call is given, by the outputs that become them.
+        asked: Names of inner values that what runs it gives behind its outputs.
     """
 
     graph: Graph
@@ -150,6 +151,7 @@ class TorchModel:
     constants: Mapping[str, AnyValue] = field(default_factory=dict)
     traced: TorchModel | None = None
     states: Mapping[str, str] = field(default_factory=dict)
+    asked: Sequence[str] = ()
 
     def nodes(self) -> Iterator[Node]:
         """Yield every node, those of inner graphs too."""

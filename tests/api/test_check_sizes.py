@@ -96,6 +96,10 @@ def test_a_length_that_is_given_does_not_change() -> None:
     assert sizes(model, {"H": 12}) == [(12, 35), (12, 30), (12, 40)]
 
 
+def test_bounds_of_a_trace_are_no_sizes_that_are_asked_for() -> None:
+    assert sizes(open_model("N", 3, facts={"N.range": "1:63:0"})) == []
+
+
 def test_a_size_beyond_bearing_is_left_out() -> None:
     assert sizes(open_model("N", 3, facts={"N.range": "1:2000000000:1"})) == [(1,)]
 
