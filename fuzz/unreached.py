@@ -66,7 +66,6 @@ UNREACHED: Final[Mapping[str, Mapping[str, str]]] = {
         'raise OptionError("an epoch chooses among files': "live",
         "except OSError as error:": "system",
         "if member.size > MAX_SYMBOL_JSON_BYTES:": "large",
-        "if opened.size > MAX_SYMBOL_JSON_BYTES:": "large",
         "def _is_original(": "state",
         "originals.insert(0, Path(path))": "state",
     },
@@ -119,10 +118,7 @@ UNREACHED: Final[Mapping[str, Mapping[str, str]]] = {
         'raise OptionError(f"expected a path, bytes or a ModelProto': "live",
         "if count >= MAX_TENSORS:": "large",
     },
-    "onnx/text.py": {
-        "except FormatError:": "large",
-        "if opened.size > MAX_ONNX_TEXT_BYTES:": "large",
-    },
+    "onnx/text.py": {"except FormatError:": "large"},
     "relax/codec.py": {
         "return from_live(source, params, function)": "live",
         'raise OptionError(f"expected a folder or a tvm.IRModule': "live",
@@ -136,7 +132,6 @@ UNREACHED: Final[Mapping[str, Mapping[str, str]]] = {
         "given = []": "live",
         "if not isinstance(given, Iterable) or isinstance(given, str):": "live",
         "if len(found) > len(own) or len(wanted) != len(found):": "live",
-        "def _renamed(": "live",
     },
     "relax/text/reading.py": {
         "answer = answer_parse(request, list(arrays.values()))": "platform",
@@ -166,7 +161,6 @@ UNREACHED: Final[Mapping[str, Mapping[str, str]]] = {
         "content = _content(first)": "live",
         'return _bind_weights(_graph(content, None), weights, "<bytes>", path)': "live",
         "return _bind_weights(_read_graph(content), weights, content, path)": "live",
-        "if opened.size > MAX_GRAPH_TEXT_BYTES:": "large",
         "if params == path:": "live",
     },
     "relayfile/json_graph.py": {"if len(nodes) > MAX_NODES:": "large"},

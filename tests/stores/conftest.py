@@ -71,7 +71,7 @@ def bucket(s3: tuple[str, Faults]) -> Iterator[Bucket]:
     client = boto3.client("s3", endpoint_url=address)
     name = f"models-{next(_NUMBERS)}"
     client.create_bucket(Bucket=name)
-    faults.requests.clear()
+    faults.restart()
     yield Bucket(client, name, faults)
     faults.errors = faults.cuts = 0.0
     client.close()

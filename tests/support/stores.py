@@ -40,6 +40,13 @@ class Faults:
         self._random = random.Random(self.seed)
         self._lock = threading.Lock()
 
+    def restart(self) -> None:
+        """Do nothing wrong again, and forget what was asked for."""
+        self.errors = self.cuts = 0.0
+        self.failed = 0
+        self.requests.clear()
+        self._random = random.Random(self.seed)
+
     def draw(self, method: str, path: str) -> str:
         """Return what becomes of a request: ``""``, ``"error"`` or ``"cut"``."""
         with self._lock:

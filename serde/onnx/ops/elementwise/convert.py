@@ -9,6 +9,7 @@ import onnx
 from onnx import helper
 
 import serde.relay as relay
+from serde.core.allocation import full
 from serde.core.weights import numpy_dtype
 from serde.errors import Unsupported
 from serde.onnx.ops.table import OPS, Export, Import, Value
@@ -147,7 +148,7 @@ def fill(ctx: Export, shape: Value, value: float, dtype: str) -> Value:
     """
     lengths = shape.data if np.dtype(dtype).isbuiltin == 1 else None
     if lengths is not None and lengths.prod() <= MAX_VALUES:
-        return ctx.const(np.full(lengths, value), dtype)
+        return ctx.const(full([*map(int, lengths)], value), dtype)
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     tensor = helper.make_tensor("value", element, [1], [value])
     return ctx.emit("ConstantOfShape", shape, value=tensor)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 import serde.relay as relay
+from serde.core import arange
 from serde.errors import Unsupported
 from serde.onnx.ops.elementwise.convert import cast, const_int64, fill, to_int64
 from serde.onnx.ops.table import OPS, Export, Import, Value
@@ -47,7 +48,7 @@ def emit_lengths(ctx: Export, x: Value, axes: Sequence[int]) -> Value:
 def emit_range(ctx: Export, count: Value) -> Value:
     """Return the numbers from 0 to before `count`, a vector of one int64."""
     if count.data is not None:
-        return ctx.const(np.arange(count.data.item()), np.int64)
+        return ctx.const(arange(count.data.item()), np.int64)
     end = ctx.emit("Reshape", count, ctx.ints([]))
     return ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
 
