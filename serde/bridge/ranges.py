@@ -76,7 +76,8 @@ def declared_ranges(extra: Mapping[str, str]) -> dict[str, tuple[int, int | None
         parts = integers_of(text, ":") if fact.endswith(".range") else ()
         if len(parts) == 3:
             least, greatest = max(parts[0], 1), parts[1] if 0 < parts[1] < _UNBOUNDED else None
-            found[fact.removesuffix(".range")] = least, greatest, max(parts[2], least)
+            default = max(parts[2], least) if parts[2] else 0
+            found[fact.removesuffix(".range")] = least, greatest, default
     return found
 
 

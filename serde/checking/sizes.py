@@ -130,12 +130,11 @@ def declared_sizes(model: RelayModel, dims: Mapping[str, int] | None = None) -> 
     given = dict(dims or {})
     usual = resolve_dims(model, given)
     listed = _enumerated_sizes(model)
-    told = model.meta.extra
-    declared = declared_ranges(told)
+    declared = declared_ranges(model.meta.extra)
     ranges = {
         name: (declared[name][2], declared[name][0], declared[name][1] or declared[name][2])
         for name in usual
-        if name not in given and name in declared and integers_of(told[f"{name}.range"], ":")[2]
+        if name not in given and name in declared and declared[name][2]
     }
     if not listed and not ranges:
         return []

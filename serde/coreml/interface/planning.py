@@ -167,8 +167,8 @@ def _ranges(
     found = {}
     for name, (lower, upper, default) in declared_ranges(extra).items():
         if name in names:
-            upper = upper or max(DEFAULT_RANGE.upper, default)
-            found[name] = Range(lower, upper, min(default, upper))
+            upper = upper or max(DEFAULT_RANGE.upper, lower, default)
+            found[name] = Range(lower, upper, min(default or lower, upper))
     found |= options.ranges
     for input_, listed in shapes.items():
         columns = [_lengths(input_, inputs, shape) or {} for shape in listed]
