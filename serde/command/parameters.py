@@ -204,8 +204,12 @@ def _tolerance(atol: float | None, rtol: float | None) -> Tolerance | None:
 def source_and_target(paths: Sequence[str]) -> tuple[Any, str]:
     if len(paths) < 2:
         raise click.UsageError("expected a source and a target")
-    sources = list(paths[:-1])
-    return (sources[0] if len(sources) == 1 else sources), paths[-1]
+    return one_source(paths[:-1]), paths[-1]
+
+
+def one_source(paths: Sequence[str]) -> Any:
+    """Return what a model is read from: a path, or several of one model."""
+    return paths[0] if len(paths) == 1 else list(paths)
 
 
 def _stack(*decorators: Decorator) -> Decorator:

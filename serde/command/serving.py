@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from serde.command.parameters import themed
+from serde.command.parameters import one_source, themed
 
 if TYPE_CHECKING:
     from serde.core.report import Report
@@ -68,14 +68,13 @@ def write_served(options: Mapping[str, Any], given: Mapping[str, Any], report: R
         given: What the conversion takes.
         report: Filled with all of it.
     """
-    paths = list(options["paths"])
     common = {
         "source_format": options["source_format"],
         "model_name": options["model_name"],
         "report": report,
         **given,
     }
-    source = paths[0] if len(paths) == 1 else paths
+    source = one_source(options["paths"])
     if options["torchserve"] is not None:
         from serde.fleet.serving.torchserve import write_torchserve
 

@@ -13,6 +13,7 @@ from serde.command.invocation import Invocation
 from serde.command.parameters import (
     FormatCommand,
     flag,
+    one_source,
     printing_flags,
     reading,
     reading_flags,
@@ -73,12 +74,10 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     for name in ("shrink", "engine"):
         if options[name] is not None and not runtime:
             raise click.UsageError(f"--{name} goes with --runtime")
-    paths = list(options["paths"])
+    paths = options["paths"]
     if runtime and not paths:
         raise click.UsageError("expected a model")
-    source, target = (
-        (paths if len(paths) > 1 else paths[0], None) if runtime else source_and_target(paths)
-    )
+    source, target = (one_source(paths), None) if runtime else source_and_target(paths)
     from serde.checking.checks import bisect as bisect_models
     from serde.command.flags import parse_lengths
     from serde.command.render import bisection_table

@@ -8,7 +8,13 @@ import click
 
 from serde.command.flag import complete_paths
 from serde.command.invocation import Invocation
-from serde.command.parameters import FormatCommand, printing_flags, reading, reading_flags
+from serde.command.parameters import (
+    FormatCommand,
+    one_source,
+    printing_flags,
+    reading,
+    reading_flags,
+)
 
 __all__ = ["command"]
 
@@ -64,9 +70,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     run.configure(options)
     from serde.command.inspection import inspect_model
 
-    paths = options["paths"]
     found = inspect_model(
-        paths[0] if len(paths) == 1 else list(paths), format=options["source_format"],
+        one_source(options["paths"]), format=options["source_format"],
         relay=options["relay"], nodes=options["nodes"], **reading(ctx, options),
     )  # fmt: skip
     if run.as_json:

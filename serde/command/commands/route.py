@@ -11,7 +11,14 @@ import click
 
 from serde.command.flag import complete_formats, complete_paths
 from serde.command.invocation import Invocation
-from serde.command.parameters import FormatCommand, flag, printing_flags, reading, reading_flags
+from serde.command.parameters import (
+    FormatCommand,
+    flag,
+    one_source,
+    printing_flags,
+    reading,
+    reading_flags,
+)
 
 if TYPE_CHECKING:
     from serde.conversion.routing import Route
@@ -61,9 +68,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     run.configure(options)
     from serde.conversion.routing import route
 
-    paths = options["paths"]
     found = route(
-        list(paths) if len(paths) > 1 else paths[0], format=options["source_format"],
+        one_source(options["paths"]), format=options["source_format"],
         targets=options["to"] or None, profiles=options["profiles"] or None,
         **reading(ctx, options),
     )  # fmt: skip
