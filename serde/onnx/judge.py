@@ -38,6 +38,7 @@ from serde.relay.ir import (
     value_types,
 )
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.leaves import as_leaves
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.transform.merge_equal_nodes import exact_key
@@ -148,7 +149,7 @@ class Judge:
         """Whether a toolchain takes the operator of a call as it is, and not what spells it out."""
         if self._supported.operators is None:
             return True
-        operands = list(_leaves_of(node))
+        operands = list(as_leaves(node.args))
         key = self._key(node, operands)
         found = None if key is None else self._taken.get(key)
         if found is None:
@@ -159,7 +160,7 @@ class Judge:
 
     def leaves_whole(self, node: Call) -> bool:
         """Whether a call is better written as it is: it is taken, or nothing that spells it out."""
-        return self.takes(node) or bool(self.judge(node, list(_leaves_of(node))).gaps)
+        return self.takes(node) or bool(self.judge(node, list(as_leaves(node.args))).gaps)
 
     def find_gaps(self, native: OnnxModel) -> list[tuple[onnx.NodeProto, Gap]]:
         """Return the nodes of a model that the toolchain does not take, and why."""
@@ -311,17 +312,6 @@ def _find_dynamic(root: Expr, operands: Sequence[Expr]) -> AnyValue:
                 if not isinstance(each, TensorType) or each.concrete_shape is None:
                     return each
     return None
-
-
-def _leaves_of(node: Expr) -> Iterator[Expr]:
-    """Yield the operands of a call, those in tuples one by one."""
-    pending = list(reversed(getattr(node, "args", ())))
-    while pending:
-        item = pending.pop()
-        if isinstance(item, Tuple):
-            pending.extend(reversed(item.fields))
-        else:
-            yield item
 
 
 def _structure(root: Expr, numbers: Mapping[Expr, Hashable]) -> Hashable | None:

@@ -10,10 +10,11 @@ from serde.core import Weight, dataclass, field
 from serde.errors import RelayError, Unsupported
 from serde.relay.ir import IRModule, SymDim, UniqueNames, all_nodes, leaf_names, value_types
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGetItem, Var
+from serde.relay.ir.leaves import as_leaves
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.types import TensorType, TupleType
 from serde.target.cutting import Cutting
-from serde.target.units import UnitGraph, as_leaves, find_units
+from serde.target.units import UnitGraph, find_units
 
 __all__ = ["Port", "Program", "Schedule", "Step", "compiled_functions", "schedule"]
 

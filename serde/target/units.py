@@ -7,7 +7,7 @@ its variable. Tuples and their fields are no units: they are followed to the ten
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from serde.core.records import dataclass, field
@@ -26,12 +26,13 @@ from serde.relay.ir.expr import (
     Var,
 )
 from serde.relay.ir.foreign import is_foreign
+from serde.relay.ir.leaves import as_leaves
 from serde.relay.ir.types import SequenceType, TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.walk.lowering import fused_biases
 from serde.walk.placement import Placement, Scope, place
 
-__all__ = ["Unit", "UnitGraph", "as_leaves", "find_units", "spread_tuples"]
+__all__ = ["Unit", "UnitGraph", "find_units", "spread_tuples"]
 
 MAX_LETS: Final = 64
 """Most lets that are looked into; a function with more stays whole."""
@@ -95,17 +96,6 @@ def base_of(leaf: Expr) -> Expr:
     while isinstance(leaf, TupleGetItem):
         leaf = leaf.tuple_value
     return leaf
-
-
-def as_leaves(exprs: Sequence[Expr]) -> Iterator[Expr]:
-    """Yield expressions, of tuples the fields."""
-    pending = list(reversed(exprs))
-    while pending:
-        item = pending.pop()
-        if isinstance(item, Tuple):
-            pending.extend(reversed(item.fields))
-        else:
-            yield item
 
 
 def spread_tuples(function: Function) -> Function:

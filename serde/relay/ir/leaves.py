@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Expr, Tuple
 from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 
 __all__ = [
-    "Nested", "field_dtypes", "holds_values", "known_dtype", "known_shape", "leaf_names",
-    "leaf_types", "leaves", "output_names", "value_types",
+    "Nested", "as_leaves", "field_dtypes", "holds_values", "known_dtype", "known_shape",
+    "leaf_names", "leaf_types", "leaves", "output_names", "value_types",
 ]  # fmt: skip
 
 
@@ -32,6 +32,17 @@ def leaves(values: Nested[T]) -> list[T]:
         else:
             found.append(item)
     return found
+
+
+def as_leaves(exprs: Sequence[Expr]) -> Iterator[Expr]:
+    """Yield expressions, of tuples the fields."""
+    pending = list(reversed(exprs))
+    while pending:
+        item = pending.pop()
+        if isinstance(item, Tuple):
+            pending.extend(reversed(item.fields))
+        else:
+            yield item
 
 
 def value_types(type_: Type | None) -> list[TensorType | SequenceType]:
