@@ -291,8 +291,7 @@ def _canonicalize(model: RelayModel) -> IRModule:
     function = Function(
         params, main.body, main.ret_type, type_params=main.type_params, attrs=main.attrs
     )
-    functions = {v: function if f is main else f for v, f in model.mod.functions.items()}
-    return model.mod.with_functions(functions)
+    return model.mod.with_main(function)
 
 
 def _diff_weights(left: RelayModel, right: RelayModel) -> tuple[list[WeightDiff], int]:

@@ -117,10 +117,9 @@ def _with_fixed(model: RelayModel, given: Mapping[str, AnyValue]) -> RelayModel:
     params = [each for each in main.params if each not in memo]
     body = rewrite(main.body, lambda _node, new: new, memo)
     new = Function(params, body, None, attrs=main.attrs, span=main.span)
-    functions = {v: new if f is main else f for v, f in model.mod.functions.items()}
     names = tuple(each for each in model.meta.inputs if each not in left)
     meta = replace(model.meta, inputs=names, fixed=fixed)
-    return model.evolve(mod=InferType()(model.mod.with_functions(functions)), meta=meta)
+    return model.evolve(mod=InferType()(model.mod.with_main(new)), meta=meta)
 
 
 def _read_opened(

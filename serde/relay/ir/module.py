@@ -94,6 +94,12 @@ class IRModule:
         mod._imported = set(self._imported)
         return mod
 
+    def with_main(self, main: Function, *, checked: bool | None = None) -> IRModule:
+        """Return a module with another ``main``; see :meth:`with_functions`."""
+        old = self["main"]
+        functions = {v: main if f is old else f for v, f in self.functions.items()}
+        return self.with_functions(functions, checked=checked)
+
     def shallow_copy(self) -> IRModule:
         """Return a module of the same functions, which may be written by itself."""
         return self.with_functions(self.functions)

@@ -73,7 +73,6 @@ def cut(model: RelayModel, inputs: Sequence[str] = (), outputs: Sequence[str] = 
     if body.type is None:
         body.type = TupleType([result.checked_type for result in results])
     main = model.main.evolve(params=params, body=body, ret_type=None)
-    functions = {v: main if f is model.main else f for v, f in model.mod.functions.items()}
     weights = {p.name_hint for p in params} - set(inputs)
     kept = {name: weight for name, weight in model.params.items() if name in weights}
     whole = not outputs or tuple(outputs) == model.meta.outputs
@@ -83,7 +82,7 @@ def cut(model: RelayModel, inputs: Sequence[str] = (), outputs: Sequence[str] = 
         outputs=tuple(outputs) if outputs else model.meta.outputs,
         labels=model.meta.labels if whole else (),
     )
-    mod = InferType()(model.mod.with_functions(functions))
+    mod = InferType()(model.mod.with_main(main))
     return RelayModel(mod, kept, meta)
 
 

@@ -353,8 +353,7 @@ def _with_ends(
     body = Tuple([value for _, value in results]) if len(results) != 1 else results[0][1]
     body = substitute(body, values)
     main = model.main.evolve(params=params, body=body, ret_type=None)
-    functions = {v: main if f is model.main else f for v, f in model.mod.functions.items()}
-    mod = InferType()(model.mod.with_functions(functions, checked=False))
+    mod = InferType()(model.mod.with_main(main, checked=False))
     inputs = tuple(each.name_hint for each in params if each.name_hint not in model.params)
     meta = replace(model.meta, inputs=inputs, outputs=tuple(name for name, _ in results))
     return model.evolve(mod=mod, meta=meta)

@@ -45,11 +45,7 @@ def with_input_types(
     }
     values = _symbol_values(inputs, wanted)
     try:
-        functions = {
-            variable: _retype(function, wanted, values) if function is main else function
-            for variable, function in mod.functions.items()
-        }
-        return InferType()(mod.with_functions(functions, checked=False))
+        return InferType()(mod.with_main(_retype(main, wanted, values), checked=False))
     except TypeInferenceError as error:
         given = ", ".join(f"{name} {type_!r}" for name, type_ in wanted.items())
         raise OptionError(f"the model does not take {given}: {error}") from None

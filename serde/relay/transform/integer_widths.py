@@ -109,10 +109,7 @@ def narrow_integers(model: RelayModel, report: Report) -> RelayModel:
     body = narrowing.run(main.body)
     params = [narrowing.inputs.get(each, each) for each in main.params]
     function = Function(params, body, None, type_params=main.type_params, attrs=main.attrs)
-    functions = {
-        name: function if each is main else each for name, each in model.mod.functions.items()
-    }
-    mod = InferType()(model.mod.with_functions(functions, checked=False))
+    mod = InferType()(model.mod.with_main(function, checked=False))
     narrowed = fold_weights(model.evolve(mod=mod), report=report)
     names = [each.name_hint for each in narrowing.inputs.values()]
     results = (value_types(each.main.body.type) for each in (model, narrowed))

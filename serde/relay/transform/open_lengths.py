@@ -80,11 +80,8 @@ def open_lengths(
     if body is main.body or best.report.issues:
         return model, best.changed
     new = Function(main.params, body, None, attrs=main.attrs, span=main.span)
-    mod = model.mod.with_functions(
-        {v: new if f is main else f for v, f in model.mod.functions.items()}
-    )
     values = {name: best.memo.get(value, value) for name, value in model.values.items()}
-    return model.evolve(mod=mod, values=values), best.changed
+    return model.evolve(mod=model.mod.with_main(new), values=values), best.changed
 
 
 def usual_trials(

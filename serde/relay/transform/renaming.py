@@ -74,8 +74,7 @@ def rename(
     params = [new if isinstance(new := memo.get(p, p), Var) else p for p in main.params]
     body = substitute(main.body, memo)
     new_main = main.evolve(params=params, body=body)
-    functions = {v: new_main if f is model.main else f for v, f in model.mod.functions.items()}
-    mod = InferType()(model.mod.with_functions(functions))
+    mod = InferType()(model.mod.with_main(new_main))
     stored = dict(zip(found_weights, model.params.values(), strict=True))
     return model.evolve(mod=mod, params=stored, meta=meta)
 

@@ -28,10 +28,9 @@ def flatten_results(model: RelayModel) -> RelayModel:
         return model
     body = Tuple(_leaves(main.body))
     function = main.evolve(body=body, ret_type=None)
-    functions = {v: function if f is main else f for v, f in model.mod.functions.items()}
     names = _different(output_names(model.meta.outputs, result))
     meta = replace(model.meta, outputs=tuple(names))
-    return model.evolve(mod=model.mod.with_functions(functions), meta=meta)
+    return model.evolve(mod=model.mod.with_main(function), meta=meta)
 
 
 def _leaves(body: Expr) -> Iterator[Expr]:

@@ -69,12 +69,11 @@ def saturate_masks(
         return new if kept or found is None or found.type != node.type else found
 
     main = rewrite_function(model.main, change)
-    functions = {name: main if f is model.main else f for name, f in model.mod.functions.items()}
     params = dict(model.params)
     for var, found in stored.items():  # A weight changes where all that read it are such sums.
         if len(found) == sum(isinstance(each, Call) for each in users[var]):
             params[var.name_hint] = ArrayWeight(found[0])
-    return model.evolve(mod=model.mod.with_functions(functions), params=params), keep | masks
+    return model.evolve(mod=model.mod.with_main(main), params=params), keep | masks
 
 
 def _name(node: Expr) -> str:

@@ -67,12 +67,11 @@ def fold_weights(
     body = rewrite(main.body, lambda _node, new: new, memo)
     params = _params(main, body, folds, weights)
     function = main.evolve(params=params, body=body)
-    functions = {v: function if f is main else f for v, f in mod.functions.items()}
     values = {fold.variable.name_hint: fold.weight for fold in folds}
     kept = {p.name_hint: weights[p] for p in params if p in weights}
     by_name = {**kept, **values}
     ordered = {p.name_hint: by_name[p.name_hint] for p in params if p.name_hint in by_name}
-    return model.evolve(mod=mod.with_functions(functions), params=ordered)
+    return model.evolve(mod=mod.with_main(function), params=ordered)
 
 
 @dataclass
