@@ -67,7 +67,8 @@ _IMPORT_LOCK = threading.Lock()
 def is_installed(package: str) -> bool:
     """Whether a package is there, by its files: importing it is left to who runs it."""
     try:
-        return importlib.util.find_spec(package) is not None
+        found = importlib.util.find_spec(package)
+        return found is not None and found.name == package  # Another module may stand in for it.
     except ValueError:  # A module without a specification was put in its place.
         return package in sys.modules
 
@@ -97,6 +98,8 @@ def require(name: str) -> Any:
             failure of its import is left as it is.
     """
     package = name.partition(".")[0]
+    if package in sys.modules:
+        require_installed(package)
     try:
         if package == "mxnet":
             _import_mxnet()

@@ -10,7 +10,7 @@ import importlib as _importlib
 from typing import Any as _AnyValue
 
 from serde.core.lazy import lazy_names
-from serde.relay.homes import ABOVE_NODES, HOMES
+from serde.relay.homes import ABOVE_NODES, ELSEWHERE, HOMES
 from serde.relay.ir.hooks import provide as _provide
 
 _provide(ABOVE_NODES)
@@ -28,6 +28,8 @@ def _find(name: str) -> _AnyValue:
     if name in LATER:
         module = _importlib.import_module(LATER[name])
         return getattr(module, name, module)
+    if name in ELSEWHERE:
+        raise AttributeError(f"relay.{name} is not in serde: {ELSEWHERE[name]}")
     return _builders().lookup_builder(name)
 
 
