@@ -10,9 +10,22 @@ import numpy as np
 from serde.errors import RelayError
 from serde.relay.ir.copies import bind
 from serde.relay.ir.expr import Constant, Expr, Function, Var, const
+from serde.relay.ir.module import IRModule
 from serde.relay.run.executor import create_executor
+from serde.relay.transform import (
+    CanonicalizeCast,
+    CanonicalizeOps,
+    EliminateCommonSubexpr,
+    FoldConstant,
+    FuseOps,
+    RemoveUnusedFunctions,
+    Sequential,
+    SimplifyExpr,
+    SimplifyInference,
+)
+from serde.relay.tvm.passes.qnn import passes as qnn
 
-__all__ = ["bind_params_by_name", "create_executor"]
+__all__ = ["bind_params_by_name", "create_executor", "optimize"]
 
 
 def bind_params_by_name(func: Function, params: Mapping[str, AnyValue]) -> Function:
@@ -39,6 +52,31 @@ def bind_params_by_name(func: Function, params: Mapping[str, AnyValue]) -> Funct
     if not isinstance(bound, Function):
         raise RelayError(f"expected a function, found {bound!r}")
     return bound
+
+
+def optimize(
+    mod: IRModule | Function, target: AnyValue = None, params: Mapping[str, AnyValue] | None = None
+) -> tuple[IRModule, dict[str, AnyValue]]:
+    """Return a module as TVM's passes that hold for every target leave it, with fused functions.
+
+    Which of them run is asked of the ``PassContext``, as of any ``Sequential``.
+
+    Args:
+        mod: A module, or a function, which becomes ``main``.
+        target: What it is for; nothing depends on it.
+        params: Values of parameters of ``main``, which become constants.
+
+    Returns:
+        The module, and the parameters that are left, which are none.
+    """
+    whole = IRModule.from_expr(mod) if isinstance(mod, Function) else mod
+    whole = whole.with_main(bind_params_by_name(whole["main"], params or {}))
+    passes = [
+        *(RemoveUnusedFunctions(), qnn.Legalize(), qnn.CanonicalizeOps(), SimplifyInference()),
+        *(EliminateCommonSubexpr(), SimplifyExpr(), FoldConstant(), CanonicalizeCast()),
+        *(CanonicalizeOps(), FoldConstant(), FuseOps()),
+    ]
+    return Sequential(passes)(whole), {}
 
 
 def _as_constant(value: AnyValue) -> Constant:

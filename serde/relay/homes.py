@@ -13,6 +13,7 @@ _MODULES: Final = (
 
 HOMES: Final = {
     **{f"serde.relay.{name}": name for name in _MODULES.split()},
+    "serde.relay.build_module": "build_module optimize",
     "serde.relay.ir.adt": (
         "Clause Constructor Match Pattern PatternConstructor PatternTuple PatternVar "
         "PatternWildcard TypeData"

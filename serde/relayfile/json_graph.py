@@ -123,6 +123,7 @@ class _Reader(DataReader):
             "runtime.String": lambda node: _text(node.get("repr_str", "")),
             "SourceName": lambda node: _text(node.get("repr_str", "")),
             "Op": lambda node: get(_text(node.get("repr_str", ""))),
+            "relay.Op": lambda node: get(_text(node.get("global_key", ""))),
             "runtime.BoxInt": lambda node: _integer(node.get("repr_str")),
             "runtime.BoxBool": lambda node: bool(_integer(node.get("repr_str"))),
             "runtime.BoxFloat": lambda node: _number(node.get("repr_str")),
@@ -137,7 +138,7 @@ class _Reader(DataReader):
             "StrMap": self._map,
             "DictAttrs": self._dict_attrs,
             "IRModule": self._module,
-            "GlobalVar": self._global_var,
+            **dict.fromkeys(("GlobalVar", "relay.GlobalVar"), self._global_var),
             "relay.Id": self._id,
             "relay.Var": self._var,
             "relay.Call": self._call,
@@ -302,18 +303,11 @@ class _Reader(DataReader):
         return text if index is None else (yield index)
 
     def _var(self, node: Node) -> Step:
-        self._refuse_device(node)
         name = yield node.reference("vid")
         type_ = yield node.reference("type_annotation")
         if not isinstance(name, str):
             raise ValueError("a variable has no name")
         return Var(name, _optional_type(type_), (yield from self._place(node)))
-
-    def _refuse_device(self, node: Node) -> None:
-        index = node.reference("virtual_device_", missing=0)
-        fields = self._attributes.node(index).fields if index else {}
-        if fields.get("device_type_int", "-1") != "-1":
-            raise ValueError("virtual devices of variables have no counterpart here")
 
     def _function(self, node: Node) -> Step:
         params = yield node.reference("params")

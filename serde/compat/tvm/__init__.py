@@ -1,4 +1,4 @@
-"""Names of TVM 0.18 for scripts written around its Relay: ``import serde.compat.tvm`` installs them.
+"""Names of TVM 0.18 for scripts around its Relay: ``import serde.compat.tvm`` installs them.
 
 Where no TVM is installed, ``import tvm`` finds this package from then on, and ``from tvm import
 relay`` finds :mod:`serde.relay`. A TVM without Relay is completed by what it lacks, once Relay is
@@ -22,7 +22,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "serde.relay.transform": "instrument transform",
         "serde.compat.tvm.error": "TVMError error",
         "serde.compat.tvm.runtime": (
-            "DataType Object convert cpu cuda device ext_dev gpu metal nd opencl rocm runtime vulkan"
+            "DataType Object convert cpu cuda device ext_dev gpu metal nd opencl rocm runtime "
+            "vulkan"
         ),
         **{f"serde.compat.tvm.{name}": name for name in ("ir", "target", "testing")},
         "serde.compat.tvm.arithmetic": "te tir",

@@ -10,8 +10,8 @@ from serde.errors import RelayError
 __all__ = ["Absent", "NotReachedError", "find_absent"]
 
 _COMPILED: Final = (
-    "compiling, tuning and running on devices take TVM itself; serde.compile(model) gives a model to "
-    "TVM's Relax, and relay.create_executor runs a module in Python"
+    "compiling, tuning and running on devices take TVM itself; serde.compile(model) gives a model "
+    "to TVM's Relax, and relay.create_executor runs a module in Python"
 )
 _ABSENT: Final = (
     "arith auto_scheduler autotvm build contrib driver get_global_func lower meta_schedule micro "

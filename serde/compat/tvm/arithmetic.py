@@ -10,28 +10,36 @@ from serde.relay.ir import Any, SymDim, symbol
 __all__ = ["te", "tir"]
 
 
-def var(name: str = "tindex", dtype: str = "int32", span: AnyValue = None) -> SymDim:
-    """Return the length of that name; equal names are equal lengths."""
-    return symbol(name)
+class _Symbols(type):
+    """Of a class whose instances are symbols."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, SymDim)
 
 
-def IntImm(dtype: str, value: int, span: AnyValue = None) -> int:  # noqa: N802 - TVM's name.
-    """Return a length that is known."""
-    return int(value)
+class Var(metaclass=_Symbols):
+    """The length of a name; equal names are equal lengths."""
 
-
-def const(value: int, dtype: str = "int32", span: AnyValue = None) -> int:
-    """Return a length that is known."""
-    return IntImm(dtype, value)
+    def __new__(cls, name: str = "tindex", dtype: str = "int32", span: AnyValue = None) -> SymDim:  # type: ignore[misc]
+        """Return the symbol."""
+        return symbol(name)
 
 
 class _Lengths(Absent):
     """A module of which lengths alone are there."""
 
-    var = size_var = Var = SizeVar = staticmethod(var)
-    IntImm = staticmethod(IntImm)
-    const = staticmethod(const)
+    var = size_var = Var = SizeVar = Var
     Any = Any
+
+    @staticmethod
+    def IntImm(dtype: str, value: int) -> int:  # noqa: N802 - TVM's name.
+        """Return a length that is known."""
+        return int(value)
+
+    @staticmethod
+    def const(value: int, dtype: str = "int32") -> int:
+        """Return a length that is known."""
+        return int(value)
 
 
 te: Final = _Lengths("tvm.te")

@@ -1,4 +1,4 @@
-"""Arrays and devices, where ``tvm.nd`` and ``tvm.runtime`` have them. Everything runs on the CPU."""
+"""Arrays and devices, where ``tvm.nd`` and ``tvm.runtime`` have them; all runs on the CPU."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from serde.relay.ir.ndarray import NDArray
 
 __all__ = [
     "DataType", "Device", "NDArray", "Object", "String", "array", "convert", "cpu", "cuda",
-    "device", "empty", "enabled", "ext_dev", "gpu", "load_param_dict", "metal", "nd", "ndarray",
+    "device", "empty", "ext_dev", "gpu", "load_param_dict", "metal", "nd", "ndarray",
     "opencl", "rocm", "save_param_dict", "vulkan",
 ]  # fmt: skip
 
-__path__: list[str] = []  # Such as `tvm.runtime.ndarray`.
+__path__: list[str] = []  # Such as `tvm.runtime.ndarray`, which is this module.
 
 DataType = String = str
 Object = object
@@ -33,20 +33,10 @@ _KINDS: Final = {
 
 
 class Device(NamedTuple):
-    """A device by name; programs run on the CPU whatever it is.
-
-    Attributes:
-        device_type: Number of its kind.
-        device_id: Number of the device.
-    """
+    """Number of a kind of device, and of one of that kind; programs run on the CPU all the same."""
 
     device_type: int
     device_id: int = 0
-
-    @property
-    def exist(self) -> bool:
-        """Whether programs can run there."""
-        return self.device_type == _KINDS["cpu"]
 
 
 def device(dev_type: str | int, dev_id: int = 0) -> Device:
@@ -55,22 +45,15 @@ def device(dev_type: str | int, dev_id: int = 0) -> Device:
     Raises:
         ValueError: No kind is called so.
     """
-    kind = dev_type.split()[0] if isinstance(dev_type, str) else dev_type
-    number = _KINDS.get(kind) if isinstance(kind, str) else kind
+    number = _KINDS.get(dev_type.partition(" ")[0]) if isinstance(dev_type, str) else dev_type
     if number is None:
-        raise ValueError(f"no kind of device is called {kind}")
+        raise ValueError(f"no kind of device is called {dev_type}")
     return Device(number, dev_id)
 
 
-cpu, cuda, ext_dev, gpu, metal, opencl, rocm, vulkan = (
-    partial(device, kind)
-    for kind in ("cpu", "cuda", "ext_dev", "gpu", "metal", "opencl", "rocm", "vulkan")
+cpu, cuda, gpu, opencl, vulkan, metal, rocm, ext_dev = (
+    partial(device, kind) for kind in _KINDS if kind not in ("llvm", "c")
 )
-
-
-def enabled(target: str) -> bool:
-    """Whether programs run for a target."""
-    return device(target).exist
 
 
 def array(arr: AnyValue, device: Device | None = None, mem_scope: str | None = None) -> NDArray:
@@ -78,12 +61,7 @@ def array(arr: AnyValue, device: Device | None = None, mem_scope: str | None = N
     return np.array(arr).view(NDArray)
 
 
-def empty(
-    shape: Sequence[int],
-    dtype: str = "float32",
-    device: Device | None = None,
-    mem_scope: str | None = None,
-) -> NDArray:
+def empty(shape: Sequence[int], dtype: str = "float32", device: AnyValue = None) -> NDArray:
     """Return an array that is to be written; it holds zeros."""
     return allocation.zeros(tuple(shape), numpy_dtype(dtype)).view(NDArray)
 

@@ -23,6 +23,7 @@ _HOMES: Final = {
     "Op": ("serde.relay.ir.expr", "Op"),
     "OpPattern": ("serde.relay.ir.traits", "FusionPattern"),
     "get": ("serde.relay.ir.registry", "get"),
+    "register": ("serde.relay.ir.custom_ops", "register"),
     "register_op_attr": (_ATTRIBUTES, "register_op_attr"),
 }
 """What TVM keeps in its module ``relay.op.op``, and where it is."""

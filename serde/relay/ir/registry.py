@@ -51,7 +51,7 @@ from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 __all__ = [
     "REQUIRED", "Arguments", "Array", "Attribute", "OpDef", "Operand", "Sample", "SequenceSpec",
     "Signature", "TensorSpec", "all_ops", "builder", "builder_paths", "call", "called_name",
-    "category_of", "find", "find_builder", "get", "has_trait", "infer_call", "is_call",
+    "category_of", "declare", "find", "find_builder", "get", "has_trait", "infer_call", "is_call",
     "op_names", "op_signature", "operand_type", "pattern_of", "relay_op", "sample", "sequence",
     "set_type", "tensor", "trait_of",
 ]  # fmt: skip
@@ -59,6 +59,7 @@ __all__ = [
 Kernel = TypeVar("Kernel", bound=Callable[..., AnyValue])
 BuilderT = TypeVar("BuilderT", bound=Callable[..., AnyValue])
 TraitT = TypeVar("TraitT", bound=Trait)
+OpT = TypeVar("OpT", bound="OpDef")
 Traits = Sequence[Trait | type[Trait]]
 """As a declaration has them: one without arguments may stand for itself."""
 
@@ -228,20 +229,34 @@ def relay_op(
         RelayError: The name is taken, or the signature is not as above.
     """
 
-    def declare(kernel: Kernel) -> Kernel:
-        foreign = not _PACKAGE.has(kernel.__module__)
-        if name in _OPS or (foreign and find(name) is not None):
-            raise RelayError(f"{name} is declared twice")
+    def decorate(kernel: Kernel) -> Kernel:
         made = OpDef(
             name, kernel, infer, samples, traits=traits, decompose=decompose, by_value=by_value,
             complete=complete, meta_class=meta_class, arguments=arguments,
         )  # fmt: skip
-        if foreign:
+        if not _PACKAGE.has(kernel.__module__):
             made.operands  # noqa: B018 - Read, so that what is wrong is refused here.
-        _OPS[name] = made
+        declare(made, foreign=not _PACKAGE.has(kernel.__module__))
         return kernel
 
-    return declare
+    return decorate
+
+
+def declare(definition: OpT, *, foreign: bool = True) -> OpT:
+    """Let an operator be found by its name.
+
+    Args:
+        definition: The operator.
+        foreign: Whether it is declared outside of the package.
+
+    Raises:
+        RelayError: The name is taken.
+    """
+    name = definition.name
+    if name in _OPS or (foreign and find(name) is not None):
+        raise RelayError(f"{name} is declared twice")
+    _OPS[name] = definition
+    return definition
 
 
 def builder(path: str) -> Callable[[BuilderT], BuilderT]:

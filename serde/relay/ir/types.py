@@ -375,6 +375,8 @@ class FuncType:
             return False
         if self.type_constraints != other.type_constraints:
             return False
+        if [each.kind for each in self.type_params] != [each.kind for each in other.type_params]:
+            return False
         if not self.type_params or self.type_params == other.type_params:
             return self.arg_types == other.arg_types and self.ret_type == other.ret_type
         fresh = [TypeVar(each.name_hint, each.kind) for each in self.type_params]

@@ -67,8 +67,8 @@ def leaky_relu(data: Array, *, alpha: float = 0.25) -> Array:
 
 
 @builder("nn.leaky_relu")
-def build_leaky_relu(data: Expr, alpha: float) -> Expr:
-    """Build ``nn.leaky_relu``; as in TVM, `alpha` must be given."""
+def build_leaky_relu(data: Expr, alpha: float = 0.01) -> Expr:
+    """Build ``nn.leaky_relu``; as in TVM, the builder has another default than the operator."""
     return call("nn.leaky_relu", data, alpha=alpha)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from serde.relay.ir import IRModule, infer_module
+from serde.errors import TypeInferenceError
+from serde.relay.ir import Call, IRModule, infer_module
+from serde.relay.ir.bodies import all_nodes
 from serde.relay.transform.base import Pass
 
 __all__ = ["InferType"]
@@ -25,4 +27,19 @@ class InferType(Pass):
 
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
         """Infer all functions."""
-        return infer_module(mod)
+        try:
+            return infer_module(mod)
+        except TypeInferenceError as error:
+            error.args = (f"{error}{_place(mod, error.node)}", *error.args[1:])
+            raise
+
+
+def _place(mod: IRModule, node: object) -> str:
+    """Return which call of which function a node is, where it is one of many, and its source."""
+    for variable, function in mod.functions.items():
+        calls = [each for each in all_nodes(function) if isinstance(each, Call)]
+        for number, each in enumerate(calls, start=1):
+            if each is node and len(calls) > 1:
+                source = "" if each.span is None else f", from {each.span}"
+                return f" (call {number} of {len(calls)} in @{variable.name_hint}{source})"
+    return ""
