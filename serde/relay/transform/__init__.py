@@ -13,8 +13,9 @@ from serde.relay.transform.homes import HOMES
 _GONE: Final = frozenset((
     "AnnotateSpans", "BackwardFoldScaleAxis", "ChangeBatch", "CombineParallelBatchMatmul",
     "CombineParallelConv2D", "CombineParallelDense", "EtaExpand", "FastMath", "FoldScaleAxis",
-    "ForwardFoldScaleAxis", "Inline", "LambdaLift", "SplitArgs", "ToANormalForm",
-    "ToBasicBlockNormalForm",
+    "ForwardFoldScaleAxis", "Inline", "InlineCompilerFunctionsBoundTo", "LambdaLift",
+    "MarkCompilerFunctionsAsExtern", "OutlineCompilerFunctionsWithExistingGlobalSymbols",
+    "SplitArgs", "ToANormalForm", "ToBasicBlockNormalForm",
 ))  # fmt: skip
 
 

@@ -77,11 +77,6 @@ from serde.relay.tvm.passes.canonicalize import (
     CanonicalizeCast as CanonicalizeCast,
     CanonicalizeOps as CanonicalizeOps,
 )
-from serde.relay.tvm.passes.compiler_functions import (
-    InlineCompilerFunctionsBoundTo as InlineCompilerFunctionsBoundTo,
-    MarkCompilerFunctionsAsExtern as MarkCompilerFunctionsAsExtern,
-    OutlineCompilerFunctionsWithExistingGlobalSymbols as OutlineCompilerFunctionsWithExistingGlobalSymbols,
-)
 from serde.relay.tvm.passes.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
 from serde.relay.tvm.passes.decorators import (
     function_pass as function_pass,

@@ -46,10 +46,6 @@ HOMES: Final = {
     "tvm.passes.dead_code_elimination": "DeadCodeElimination",
     "tvm.passes.div_to_mul": "DivToMul",
     "tvm.passes.dynamic_to_static": "DynamicToStatic",
-    "tvm.passes.compiler_functions": (
-        "InlineCompilerFunctionsBoundTo MarkCompilerFunctionsAsExtern "
-        "OutlineCompilerFunctionsWithExistingGlobalSymbols"
-    ),
     "tvm.passes.eliminate_common_subexpr": "EliminateCommonSubexpr",
     "tvm.passes.extension_forms": "extension_patterns",
     "tvm.passes.fake_quantization": "FakeQuantizationToInteger",
