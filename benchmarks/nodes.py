@@ -98,9 +98,7 @@ def passes(given: RelayModel) -> dict[str, Pass]:
         if not inspect.isclass(kind) or not issubclass(kind, Pass) or inspect.isabstract(kind):
             continue
         signature = inspect.signature(kind)
-        if name == "EtaExpand":
-            found[name] = transform.EtaExpand(expand_global_var=True)
-        elif all(p.default is not p.empty for p in signature.parameters.values()):
+        if all(p.default is not p.empty for p in signature.parameters.values()):
             found[name] = kind()
     weights = frozenset(given.params)
     found["FoldBatchNorm, of a model"] = transform.FoldBatchNorm(weights=weights)
@@ -110,7 +108,6 @@ def passes(given: RelayModel) -> dict[str, Pass]:
     found["ToFloat16, of a model"] = transform.ToFloat16(keep_io=False, weights=weights)
     found["Decompose to nothing"] = transform.Decompose(supported=lambda node: True)
     found["ConvertLayout"] = transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})
-    found["SplitArgs"] = transform.SplitArgs(8)
     found["Compose, all patterns"] = transform.Compose(transform.extension_patterns())
     return found
 

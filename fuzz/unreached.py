@@ -139,10 +139,7 @@ UNREACHED: Final[Mapping[str, Mapping[str, str]]] = {
         "except (OSError, ValueError):": "platform",
     },
     "relay/text/parser.py": {
-        "def parse_with_places(": "live",
         "def parse_expr(": "live",
-        "def parse_definitions(": "live",
-        "def note_places(": "live",
         "def single_expression(": "live",
         "for header, data in self._init.type_definitions.items():": "live",
     },

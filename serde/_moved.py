@@ -41,7 +41,7 @@ _MOVED = MappingProxyType(
         **{
             f"relay.{room}.{module}": f"relay.tvm.{room}.{module}"
             for room, modules in (
-                ("analysis", "calibration counting extraction features forms variables"),
+                ("analysis", "calibration counting extraction forms variables"),
                 ("dataflow_pattern", "graph grouping language matching patterns rewriting"),
             )
             for module in modules.split()

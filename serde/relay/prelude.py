@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from serde.relay.tvm.prelude import (
-    Prelude,
-    StaticTensorArrayOps,
-    TensorArrayOps,
-    get_tensor_array_shape,
-)
+from serde.relay.tvm.prelude import Prelude
 
-__all__ = ["Prelude", "StaticTensorArrayOps", "TensorArrayOps", "get_tensor_array_shape"]
+__all__ = ["Prelude"]

@@ -9,7 +9,6 @@ import pytest
 
 import serde.relay as relay
 from serde.errors import RelayError
-from serde.relay.analysis import Feature
 
 VERSION = '#[version = "0.0.5"]\n'
 
@@ -101,7 +100,6 @@ def test_a_deep_chain_is_walked_without_recursion() -> None:
 
     relay.analysis.post_order_visit(expr, visit)
     assert count == 5002  # the calls, the variable and the operator
-    assert relay.analysis.check_basic_block_normal_form(expr)
     assert relay.analysis.well_formed(expr)
 
 
@@ -118,50 +116,6 @@ def test_dtypes_of_all_tensors(text: str, dtypes: set[str]) -> None:
 
 
 # Forms.
-
-BASIC_BLOCK = {
-    "straight": ("free_var %x: float32; %0 = add(%x, %x); add(%x, %0)", True),
-    "let": ("free_var %x: float32; let %y = %x; %y", True),
-    "shared by branches": (
-        "fn (%x: float32, %c: bool) { %0 = add(%x, 1f);"
-        " if (%c) { multiply(%0, 2f) } else { multiply(%0, 3f) } }",
-        False,
-    ),
-    "bound outside": (
-        "fn (%x: float32, %c: bool) { let %v = add(%x, 1f);"
-        " if (%c) { multiply(%v, 2f) } else { multiply(%v, 3f) } }",
-        True,
-    ),
-    "needed by the condition first": (
-        "fn (%x: float32) { %0 = add(%x, 1f); %1 = equal(%0, 2f);"
-        " if (%1) { multiply(%0, 2f) } else { multiply(%0, 3f) } }",
-        True,
-    ),
-    "shared by functions": (
-        "fn (%x: float32) { %0 = add(%x, %x); %1 = fn (%y: float32) { add(%0, %y) };"
-        " %2 = fn (%z: float32) { add(%0, %z) }; (%1, %2) }",
-        False,
-    ),
-    "a free variable of branches": (
-        "free_var %c: bool; free_var %s: float32; if (%c) { %s } else { add(%s, %s) }", False,
-    ),
-    "needed inside and then outside": (
-        "fn (%x: float32, %c: bool) { %0 = exp(%x);"
-        " %1 = if (%c) { log(%0) } else { %x }; add(%1, %0) }",
-        False,
-    ),
-    "needed outside and then inside": (
-        "fn (%x: float32, %c: bool) { %0 = exp(%x);"
-        " %1 = if (%c) { log(%0) } else { %x }; add(%0, %1) }",
-        True,
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", BASIC_BLOCK)
-def test_basic_block_normal_form(case: str) -> None:
-    text, holds = BASIC_BLOCK[case]
-    assert relay.analysis.check_basic_block_normal_form(relay.parse_expr(text)) is holds
 
 
 def _bound_twice() -> relay.Expr:
@@ -204,40 +158,6 @@ def test_what_is_well_formed(text: str) -> None:
 )  # fmt: skip
 def test_constants(text: str, expected: bool) -> None:
     assert relay.analysis.check_constant(relay.parse_expr(text)) is expected
-
-
-# Features.
-
-FEATURES = {
-    "fn (%x: float32) { %x }": "fVar fFunction",
-    "add(1, 2)": "fConstant fOp fCall",
-    "free_var %x: float32; %0 = exp(%x); add(%0, %0)": "fVar fOp fCall fGraph",
-    "free_var %x: float32; add(%x, %x)": "fVar fOp fCall",
-    "(1, 2)": "fTuple fConstant",
-    "free_var %x: (int32, int32); %x.0": "fVar fTupleGetItem",
-    "let %x = 1; %x": "fLet fVar fConstant",
-    "if (True) { 1 } else { 2 }": "fIf fConstant",
-    "let %f = fn (%n: int32) -> int32 { %f(%n) }; %f(1)": (
-        "fLet fVar fFunction fCall fConstant fLetRec"
-    ),
-    "fn (%x: float32, Primitive=1) { exp(%x) }": "fFunction",
-    "free_var %x: float32; %0 = ref(%x); ref_read(%0)": "fVar fRefCreate fRefRead",
-    "@f(1)": "fGlobalVar fCall fConstant",
-}
-
-
-@pytest.mark.parametrize("text", FEATURES)
-def test_features_of_an_expression(text: str) -> None:
-    expected = {Feature[name] for name in FEATURES[text].split()}
-    assert relay.analysis.detect_feature(relay.parse_expr(text)) == expected
-
-
-def test_features_of_a_module_and_an_expression() -> None:
-    mod = module("def @main() { 1 }")
-    both = relay.analysis.detect_feature(relay.parse_expr("(1,)"), mod)
-    assert both == {Feature.fConstant, Feature.fFunction, Feature.fTuple}
-    assert relay.analysis.detect_feature(mod) == {Feature.fConstant, Feature.fFunction}
-    assert [int(each) for each in Feature] == list(range(17))
 
 
 # Counts.

@@ -39,8 +39,6 @@ PROGRAMS = {
     "twice": ("def @main() { (@id(1), @id(True), @id(Cons(2, Nil))) }", [1, True, [2]]),
 }  # fmt: skip
 PASSES = {
-    "ToANormalForm": transform.ToANormalForm(),
-    "ToBasicBlockNormalForm": transform.ToBasicBlockNormalForm(),
     "ToGraphNormalForm": transform.ToGraphNormalForm(),
     "EliminateCommonSubexpr": transform.EliminateCommonSubexpr(),
     "DeadCodeElimination": transform.DeadCodeElimination(),
@@ -49,12 +47,8 @@ PASSES = {
     "SimplifyExpr": transform.SimplifyExpr(),
     "SimplifyInference": transform.SimplifyInference(),
     "FuseOps": transform.FuseOps(),
-    "Inline": transform.Inline(),
-    "LambdaLift": transform.LambdaLift(),
-    "EtaExpand": transform.EtaExpand(expand_constructor=True),
     "CanonicalizeOps": transform.CanonicalizeOps(),
     "CanonicalizeCast": transform.CanonicalizeCast(),
-    "FastMath": transform.FastMath(),
     "InlineCalls": transform.InlineCalls(),
     "RemoveDeadCode": transform.RemoveDeadCode(),
     "MergeEqualNodes": transform.MergeEqualNodes(),
@@ -128,7 +122,7 @@ STATEFUL = {
 
 @pytest.mark.parametrize(
     "name",
-    ["ToANormalForm", "DeadCodeElimination", "RemoveDeadCode", "MergeEqualNodes",
+    ["DeadCodeElimination", "RemoveDeadCode", "MergeEqualNodes",
      "EvaluateConstants", "EliminateCommonSubexpr", "FoldConstant", "InferType", "FuseOps"],
 )  # fmt: skip
 @pytest.mark.parametrize("case", STATEFUL)
@@ -159,12 +153,3 @@ def test_what_a_reference_holds_or_a_match_looks_at_is_not_fused_away(result: st
     fused = transform.InferType()(transform.FuseOps(2)(mod))
     found = relay.create_executor(mod=fused).evaluate()(np.ones(3, "float32"))
     np.testing.assert_allclose(found.numpy(), np.full(3, 2 + np.exp(2)), rtol=1e-6)
-
-
-def test_a_polymorphic_function_as_a_value_stays_polymorphic() -> None:
-    mod = program(
-        "def @same[A](%x: A, Inline=1) -> A { %x }\n"
-        "def @main() { let %f = @same; (%f(1), %f(True), @same(2)) }"
-    )
-    found = transform.InferType()(transform.Inline()(mod))
-    assert plain(relay.create_executor(mod=found).evaluate()()) == [1, True, 2]

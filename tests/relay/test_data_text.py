@@ -421,7 +421,6 @@ def test_a_type_mutator_replaces() -> None:
 @pytest.mark.parametrize("strict", [False, True])
 def test_the_text_of_the_prelude_reads_back(strict: bool) -> None:
     prelude = relay.prelude.Prelude()
-    relay.prelude.StaticTensorArrayOps(prelude, "float32", (2, relay.Any())).register()
     mod = relay.transform.InferType()(prelude.mod)
     again = relay.fromtext(mod.astext(strict=strict))
     relay.verify(again)

@@ -5,10 +5,8 @@ import pytest
 from support.layout_cases import assert_same_numbers, names, program
 
 import serde.relay as relay
-from serde.errors import SerdeError
 from serde.relay.build_module import bind_params_by_name
-from serde.relay.run.interpreter import run
-from serde.relay.transform import ChangeBatch, DynamicToStatic, InferType
+from serde.relay.transform import DynamicToStatic, InferType
 
 X = {"x": "(2, 3)"}
 IMAGE = {"x": "(1, 2, 4, 4)"}
@@ -226,69 +224,3 @@ def test_a_deep_program() -> None:
         y = relay.dyn.reshape(relay.tanh(y), relay.const(shape))
     mod = InferType()(relay.IRModule.from_expr(relay.Function([x], y)))
     assert set(names(DynamicToStatic()(mod))) == {"tanh", "reshape"}
-
-
-BATCHED = {
-    "relu": ({"x": "(1, 4)"}, "nn.relu(%x)", (8, 4)),
-    "convolution": (
-        {"x": "(1, 2, 5, 5)", "w": "(3, 2, 3, 3)"},
-        "nn.conv2d(%x, %w, channels=3, kernel_size=[3, 3])",
-        (8, 3, 3, 3),
-    ),
-    "dense": ({"x": "(1, 4)", "w": "(5, 4)"}, "nn.dense(%x, %w, units=5)", (8, 5)),
-    "flatten": ({"x": "(1, 2, 3)"}, "nn.batch_flatten(%x)", (8, 6)),
-    "reshape with a rest": ({"x": "(1, 2, 3)"}, "reshape(%x, newshape=[-1, 6])", (8, 6)),
-    "mean of features": ({"x": "(1, 4)"}, "mean(%x, axis=[1])", (8,)),
-}
-
-
-@pytest.mark.parametrize("case", BATCHED)
-def test_another_batch(case: str) -> None:
-    params, body, shape = BATCHED[case]
-    mod = program(params, body)
-    x = mod["main"].params[0]
-    found, changed = ChangeBatch({x: 0}, batch_size=8).run(mod)
-    assert changed
-    resized = {**params, "x": params["x"].replace("(1", "(8", 1)}
-    assert relay.structural_equal(found["main"], program(resized, body)["main"])
-    assert found["main"].body.checked_type.concrete_shape == shape
-    # Each sample gives what it gave alone.
-    rng = np.random.default_rng(1)
-    given = [
-        rng.uniform(size=each.checked_type.concrete_shape).astype("float32")
-        for each in found["main"].params
-    ]
-    want = run(mod["main"], [given[0][3:4], *given[1:]])
-    np.testing.assert_allclose(run(found["main"], given)[3:4], want, rtol=1e-5)
-
-
-@pytest.mark.parametrize("size", [1, 2, 16])
-def test_the_axis_of_the_batch_may_be_any(size: int) -> None:
-    mod = program({"x": "(3, 1, 4)"}, "tanh(%x)")
-    found = ChangeBatch({mod["main"].params[0]: 1}, batch_size=size)(mod)
-    assert found["main"].body.checked_type.concrete_shape == (3, size, 4)
-
-
-def test_the_usual_batch_is_16() -> None:
-    mod = program({"x": "(1, 4)"}, "tanh(%x)")
-    found = ChangeBatch({mod["main"].params[0]: 0})(mod)
-    assert found["main"].params[0].checked_type.concrete_shape == (16, 4)
-
-
-def test_a_program_that_needs_its_batch_is_refused() -> None:
-    mod = program({"x": "(2, 4)", "y": "(2, 4)"}, "add(%x, %y)")
-    with pytest.raises(SerdeError):
-        ChangeBatch({mod["main"].params[0]: 0}, batch_size=3)(mod)
-
-
-@pytest.mark.parametrize("axis", [2, -3])
-def test_an_axis_that_is_none_is_refused(axis: int) -> None:
-    mod = program({"x": "(1, 4)"}, "tanh(%x)")
-    with pytest.raises(SerdeError):
-        ChangeBatch({mod["main"].params[0]: axis})(mod)
-
-
-def test_other_functions_stay() -> None:
-    mod = program({"x": "(1, 4)"}, "tanh(%x)")
-    other = relay.var("z", shape=(1, 4))
-    assert ChangeBatch({other: 0}).run(mod) == (mod, False)

@@ -32,8 +32,9 @@ def functions(count: int) -> str:
     return f"{HEAD}def @main(%x0: {VECTOR}) {{ {lets} %x{count} }}"
 
 
-PASSES = ["ToGraphNormalForm", "ToANormalForm", "ToBasicBlockNormalForm", "DeadCodeElimination",
-          "RemoveDeadCode", "Inline", "InlineCalls", "RaiseRecursion"]  # fmt: skip
+PASSES = [
+    "ToGraphNormalForm", "DeadCodeElimination", "RemoveDeadCode", "InlineCalls", "RaiseRecursion",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

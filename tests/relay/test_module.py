@@ -139,7 +139,7 @@ def test_a_function_that_is_nowhere_is_named():
         transform.InferType()(mod)
 
 
-@pytest.mark.parametrize("name", ["InferType", "FoldConstant", "ToANormalForm", "Sequential"])
+@pytest.mark.parametrize("name", ["InferType", "FoldConstant", "Sequential"])
 @pytest.mark.parametrize("given", [relay.const(1.0), unary("exp"), None], ids=repr)
 def test_passes_take_modules(name, given):
     with pytest.raises(TypeError, match=r"expected a module, found .*IRModule.from_expr"):

@@ -18,8 +18,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "serde.relay.tvm.analysis.extraction": (
             "extract_fused_functions extract_intermdeiate_expr search_fc_transpose"
         ),
-        "serde.relay.tvm.analysis.features": "Feature detect_feature",
-        "serde.relay.tvm.analysis.forms": "check_basic_block_normal_form well_formed",
+        "serde.relay.tvm.analysis.forms": "well_formed",
         "serde.relay.tvm.analysis.variables": (
             "all_dtypes all_type_vars all_vars bound_type_vars bound_vars free_type_vars "
             "free_vars post_order_visit"

@@ -17,7 +17,6 @@ from serde.errors import IllTypedError, RelayError, TypeInferenceError, VerifyEr
 from serde.relay.ir import Constructor, IRModule, Type, accepts, infer_function, infer_module
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, GlobalVar, Let, Tuple, Var
 from serde.relay.ir.registry import OpDef, find
-from serde.relay.ir.span import Span
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import children, free_vars
 from serde.relay.text.composite import raise_composites
@@ -29,10 +28,7 @@ from serde.relay.text.names import MODULE_KEY, NAMES_KEY, TYPES_KEY, decode_pair
 from serde.relay.text.steps import run_steps
 from serde.relay.text.value_parser import NUMERIC, WORDS
 
-__all__ = [
-    "fromtext", "parse", "parse_attributes", "parse_definitions", "parse_expr",
-    "parse_with_places",
-]  # fmt: skip
+__all__ = ["fromtext", "parse", "parse_attributes", "parse_expr"]
 
 _INFIX: Final = {
     "*": (12, "multiply"),
@@ -86,22 +82,6 @@ def fromtext(
 parse = fromtext
 
 
-def parse_with_places(text: str, name: str) -> IRModule:
-    """Return the module that `text` holds, each call knowing its place in the text.
-
-    Args:
-        text: Text of version 0.0.5.
-        name: What the places call it.
-
-    Raises:
-        ParseError: The text does not parse, or holds what the pivot lacks.
-    """
-    parser = _Parser(text, name)
-    mod = parser.module()
-    parser.note_places()
-    return mod
-
-
 def parse_expr(
     text: str, *, name: str = "<text>", infer: bool = False, init_module: IRModule | None = None
 ) -> Expr:
@@ -125,15 +105,6 @@ def parse_expr(
         except TypeInferenceError as error:
             raise parser.located(error) from None
     return expr
-
-
-def parse_definitions(text: str, name: str, init_module: IRModule) -> IRModule:
-    """Return a module with what `text` defines added to another one, no types inferred.
-
-    Raises:
-        ParseError: The text does not parse, or names what is defined nowhere.
-    """
-    return _Parser(text, name, init_module).module()
 
 
 def _read_attribute(text: str) -> dict[str, AnyValue]:
@@ -234,12 +205,6 @@ class _Parser(EnclosedParser):
             position = self._places[node]
         line, column = self._lexer.place(position)
         return IllTypedError(str(error), line=line, column=column, name=self._name)
-
-    def note_places(self) -> None:
-        """Let every node that was read know where it stands."""
-        for node, position in self._places.items():
-            line, column = self._lexer.place(position)
-            node.span = Span(self._name, line, line, column, column)
 
     def _expect_end(self) -> None:
         if self._lexer.peek().kind != "end":

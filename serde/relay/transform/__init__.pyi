@@ -72,52 +72,32 @@ from serde.relay.tvm.passes import (
     instrument as instrument,
     mixed_precision as mixed_precision,
 )
-from serde.relay.tvm.passes.annotate_spans import AnnotateSpans as AnnotateSpans
 from serde.relay.tvm.passes.annotate_target import AnnotateTarget as AnnotateTarget
 from serde.relay.tvm.passes.canonicalize import (
     CanonicalizeCast as CanonicalizeCast,
     CanonicalizeOps as CanonicalizeOps,
-)
-from serde.relay.tvm.passes.change_batch import ChangeBatch as ChangeBatch
-from serde.relay.tvm.passes.combine_parallel import (
-    CombineParallelBatchMatmul as CombineParallelBatchMatmul,
-    CombineParallelConv2D as CombineParallelConv2D,
-    CombineParallelDense as CombineParallelDense,
-)
-from serde.relay.tvm.passes.compiler_functions import (
-    InlineCompilerFunctionsBoundTo as InlineCompilerFunctionsBoundTo,
-    MarkCompilerFunctionsAsExtern as MarkCompilerFunctionsAsExtern,
-    OutlineCompilerFunctionsWithExistingGlobalSymbols as OutlineCompilerFunctionsWithExistingGlobalSymbols,
 )
 from serde.relay.tvm.passes.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
 from serde.relay.tvm.passes.decorators import (
     function_pass as function_pass,
     module_pass as module_pass,
 )
+from serde.relay.tvm.passes.div_to_mul import DivToMul as DivToMul
 from serde.relay.tvm.passes.dynamic_to_static import DynamicToStatic as DynamicToStatic
 from serde.relay.tvm.passes.eliminate_common_subexpr import (
     EliminateCommonSubexpr as EliminateCommonSubexpr,
 )
-from serde.relay.tvm.passes.eta_expand import EtaExpand as EtaExpand
 from serde.relay.tvm.passes.extension_forms import extension_patterns as extension_patterns
 from serde.relay.tvm.passes.fake_quantization import (
     FakeQuantizationToInteger as FakeQuantizationToInteger,
 )
-from serde.relay.tvm.passes.fast_math import DivToMul as DivToMul, FastMath as FastMath
 from serde.relay.tvm.passes.flatten_atrous import FlattenAtrousConv as FlattenAtrousConv
 from serde.relay.tvm.passes.fold_constant import (
     FoldConstant as FoldConstant,
     FoldConstantExpr as FoldConstantExpr,
 )
 from serde.relay.tvm.passes.fold_explicit_padding import FoldExplicitPadding as FoldExplicitPadding
-from serde.relay.tvm.passes.fold_scale_axis import (
-    BackwardFoldScaleAxis as BackwardFoldScaleAxis,
-    FoldScaleAxis as FoldScaleAxis,
-    ForwardFoldScaleAxis as ForwardFoldScaleAxis,
-)
 from serde.relay.tvm.passes.fuse_ops import DefuseOps as DefuseOps, FuseOps as FuseOps
-from serde.relay.tvm.passes.inline import Inline as Inline
-from serde.relay.tvm.passes.lambda_lift import LambdaLift as LambdaLift
 from serde.relay.tvm.passes.layout.inference import (
     InferCorrectLayoutOutput as InferCorrectLayoutOutput,
 )
@@ -132,15 +112,10 @@ from serde.relay.tvm.passes.merge_compiler_regions import (
 )
 from serde.relay.tvm.passes.merge_composite import MergeComposite as MergeComposite
 from serde.relay.tvm.passes.mixed_precision import ToMixedPrecision as ToMixedPrecision
-from serde.relay.tvm.passes.normal_forms import (
-    ToANormalForm as ToANormalForm,
-    ToBasicBlockNormalForm as ToBasicBlockNormalForm,
-)
 from serde.relay.tvm.passes.partition_graph import PartitionGraph as PartitionGraph
 from serde.relay.tvm.passes.simplify_expr import (
     SimplifyExpr as SimplifyExpr,
     SimplifyExprPostAlterOp as SimplifyExprPostAlterOp,
 )
 from serde.relay.tvm.passes.simplify_inference import SimplifyInference as SimplifyInference
-from serde.relay.tvm.passes.split_args import SplitArgs as SplitArgs
 from serde.relay.tvm.programs import InferTypeLocal as InferTypeLocal

@@ -8,7 +8,6 @@ from typing import Any as AnyValue, ClassVar
 
 from serde.relay.ir import Call, Expr, Function, TensorType, TupleGetItem, call, normalize_axis
 from serde.relay.ir.visit import rewrite_function
-from serde.relay.tvm.passes.scale_messages import expand_to_axes
 from serde.relay.tvm.passes.typed import TypedPass, is_call, operator_of, scalar
 
 __all__ = ["SimplifyInference"]
@@ -69,7 +68,7 @@ def _batch_norm(node: Call) -> Expr:
     if attrs["center"]:
         shift = call("add", shift, beta)
     axes = [normalize_axis(attrs["axis"], type_.rank)]
-    scale, shift = (expand_to_axes(each, type_.rank, axes) for each in (scale, shift))
+    scale, shift = (_expand_to_axes(each, type_.rank, axes) for each in (scale, shift))
     return call("add", call("multiply", data, scale), shift, span=node.span)
 
 
@@ -115,9 +114,9 @@ def _standardize(data: Expr, type_: TensorType, axes: Sequence[int], node: Call)
 def _affine(node: Call, normal: Expr, rank: int, axis: int) -> Expr:
     _, gamma, beta = node.args
     if node.attrs["scale"]:
-        normal = call("multiply", normal, expand_to_axes(gamma, rank, [axis]), span=node.span)
+        normal = call("multiply", normal, _expand_to_axes(gamma, rank, [axis]), span=node.span)
     if node.attrs["center"]:
-        normal = call("add", normal, expand_to_axes(beta, rank, [axis]), span=node.span)
+        normal = call("add", normal, _expand_to_axes(beta, rank, [axis]), span=node.span)
     return normal
 
 
@@ -129,3 +128,17 @@ def _l2_normalize(node: Call) -> Expr:
     total = call("sum", square, axis=node.attrs["axis"], keepdims=True, exclude=False)
     length = call("sqrt", call("maximum", total, scalar(node.attrs["eps"], type_.dtype)))
     return call("divide", data, length, span=node.span)
+
+
+def _expand_to_axes(vector: Expr, rank: int, axes: Sequence[int]) -> Expr:
+    """Return a tensor with the axes `axes` of a larger one, with axes of length 1 between.
+
+    Axes in front are left to broadcasting.
+    """
+    after = rank
+    for index in reversed(range(len(axes))):
+        missing = after - axes[index] - 1
+        if missing > 0:
+            vector = call("expand_dims", vector, axis=index + 1, num_newaxis=missing)
+        after = axes[index]
+    return vector
