@@ -10,7 +10,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import MappingProxyType, ModuleType
 
-__all__ = ["install"]
+__all__ = ["Alias", "install"]
 
 _MOVED = MappingProxyType(
     {
@@ -51,15 +51,16 @@ _MOVED = MappingProxyType(
 """Paths below ``serde``, those before and those of today."""
 
 
-class _Moved(Loader):
-    """Gives the module itself, so that both paths mean one object."""
+class Alias(Loader):
+    """Gives a module that is there, or that a name tells, so that both paths mean one object."""
 
-    def __init__(self, home: str) -> None:
+    def __init__(self, home: str | ModuleType) -> None:
         self._home = home
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Return the module of today's path."""
-        module = importlib.import_module(self._home)
+        """Return the module itself."""
+        home = self._home
+        module = importlib.import_module(home) if isinstance(home, str) else home
         self._spec = module.__spec__
         return module
 
@@ -81,7 +82,7 @@ class _Finder(MetaPathFinder):
             if home is not None:
                 name = ".".join(("serde", home, *parts[count:]))
                 warnings.warn(f"{fullname} is {name} now", DeprecationWarning, stacklevel=2)
-                return ModuleSpec(fullname, _Moved(name))
+                return ModuleSpec(fullname, Alias(name))
         return None
 
 

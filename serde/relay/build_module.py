@@ -7,23 +7,13 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.relay.transform as passes
 from serde.errors import RelayError
 from serde.relay.ir.copies import bind
 from serde.relay.ir.expr import Constant, Expr, Function, Var, const
 from serde.relay.ir.module import IRModule
 from serde.relay.run.executor import create_executor
-from serde.relay.transform import (
-    CanonicalizeCast,
-    CanonicalizeOps,
-    EliminateCommonSubexpr,
-    FoldConstant,
-    FuseOps,
-    RemoveUnusedFunctions,
-    Sequential,
-    SimplifyExpr,
-    SimplifyInference,
-)
-from serde.relay.tvm.passes.qnn import passes as qnn
+from serde.relay.tvm.passes import qnn
 
 __all__ = ["bind_params_by_name", "create_executor", "optimize"]
 
@@ -71,12 +61,13 @@ def optimize(
     """
     whole = IRModule.from_expr(mod) if isinstance(mod, Function) else mod
     whole = whole.with_main(bind_params_by_name(whole["main"], params or {}))
-    passes = [
-        *(RemoveUnusedFunctions(), qnn.Legalize(), qnn.CanonicalizeOps(), SimplifyInference()),
-        *(EliminateCommonSubexpr(), SimplifyExpr(), FoldConstant(), CanonicalizeCast()),
-        *(CanonicalizeOps(), FoldConstant(), FuseOps()),
+    run = [
+        *(passes.RemoveUnusedFunctions(), qnn.Legalize(), qnn.CanonicalizeOps()),
+        *(passes.SimplifyInference(), passes.EliminateCommonSubexpr(), passes.SimplifyExpr()),
+        *(passes.FoldConstant(), passes.CanonicalizeCast(), passes.CanonicalizeOps()),
+        *(passes.FoldConstant(), passes.FuseOps()),
     ]
-    return Sequential(passes)(whole), {}
+    return passes.Sequential(run)(whole), {}
 
 
 def _as_constant(value: AnyValue) -> Constant:

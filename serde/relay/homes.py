@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ABOVE_NODES", "ELSEWHERE", "HOMES"]
+__all__ = ["ABOVE_NODES", "COMPILED", "ELSEWHERE", "HOMES"]
 
 _MODULES: Final = (
     "adt analysis build_module dataflow_pattern expr expr_functor function op prelude testing "
@@ -58,12 +58,12 @@ ABOVE_NODES: Final = {
 }
 """What nodes ask for that is built upon them; see :mod:`serde.relay.ir.hooks`."""
 
+COMPILED: Final = (
+    "compiling, tuning and running on devices take TVM itself; serde.compile(model) gives a model "
+    "to TVM's Relax, and relay.create_executor runs a module in Python"
+)
 ELSEWHERE: Final = {
-    **dict.fromkeys(
-        ("build", "build_config", "backend", "collage", "vm"),
-        "compiling takes TVM itself; serde.compile(model) gives a model to TVM's Relax, and "
-        "relay.create_executor runs a module in Python",
-    ),
+    **dict.fromkeys(("build", "build_config", "backend", "collage", "vm"), COMPILED),
     "quantize": "int8=True of a conversion quantises, transform.FakeQuantizationToInteger rewrites",
 }
 """What TVM has and this package lacks, and what takes its place."""

@@ -22,11 +22,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         "serde.relay.transform": "instrument transform",
         "serde.compat.tvm.error": "TVMError error",
         "serde.compat.tvm.runtime": (
-            "DataType Object convert cpu cuda device ext_dev gpu metal nd opencl rocm runtime "
-            "vulkan"
+            "DataType Object convert cpu cuda device gpu metal nd opencl rocm runtime vulkan"
         ),
         **{f"serde.compat.tvm.{name}": name for name in ("ir", "target", "testing")},
-        "serde.compat.tvm.arithmetic": "te tir",
     },
     find_absent,
 )

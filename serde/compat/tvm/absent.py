@@ -6,13 +6,11 @@ from types import ModuleType
 from typing import Any as AnyValue, Final, NoReturn
 
 from serde.errors import RelayError
+from serde.relay.homes import COMPILED
+from serde.relay.ir import Any, SymDim, symbol
 
-__all__ = ["Absent", "NotReachedError", "find_absent"]
+__all__ = ["NotReachedError", "find_absent"]
 
-_COMPILED: Final = (
-    "compiling, tuning and running on devices take TVM itself; serde.compile(model) gives a model "
-    "to TVM's Relax, and relay.create_executor runs a module in Python"
-)
 _ABSENT: Final = (
     "arith auto_scheduler autotvm build contrib driver get_global_func lower meta_schedule micro "
     "register_func register_object rpc script topi"
@@ -24,27 +22,47 @@ class NotReachedError(RelayError, AttributeError):
     """A name of TVM's that has no counterpart in serde was used."""
 
 
-class Absent(ModuleType):
+class _Absent(ModuleType):
     """A module, class or function that is not there; importing it alone does no harm."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.__path__: list[str] = []
+    __path__: list[str] = []  # noqa: RUF012 - as packages have it.
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise NotReachedError(f"{self.__name__}.{name} is not in serde: {_COMPILED}")
+        raise NotReachedError(f"{self.__name__}.{name} is not in serde: {COMPILED}")
 
     def __call__(self, *_args: AnyValue, **_options: AnyValue) -> NoReturn:
-        """Say that it is not there.
-
-        Raises:
-            NotReachedError: Always.
-        """
-        raise NotReachedError(f"{self.__name__} is not in serde: {_COMPILED}")
+        """Raise NotReachedError."""
+        raise NotReachedError(f"{self.__name__} is not in serde: {COMPILED}")
 
 
-def find_absent(path: str) -> Absent | None:
+class _Symbols(type):
+    """Of a class whose instances are symbols."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, SymDim)
+
+
+class _Var(metaclass=_Symbols):
+    """The length of a name; equal names are equal lengths."""
+
+    def __new__(cls, name: str = "tindex", *_facts: AnyValue) -> SymDim:  # type: ignore[misc]
+        """Return the symbol."""
+        return symbol(name)
+
+
+class _Lengths(_Absent):
+    """A module of TVM's arithmetic, of which there is what shapes are written with."""
+
+    var = size_var = Var = SizeVar = _Var
+    Any = Any
+    IntImm = staticmethod(lambda dtype, value: int(value))
+    const = staticmethod(lambda value, dtype="int32": int(value))
+
+
+def find_absent(path: str) -> ModuleType | None:
     """Return what stands for a name below ``tvm`` that Relay does not reach, None for others."""
-    return Absent(f"tvm.{path}") if path.partition(".")[0] in _ABSENT.split() else None
+    kinds = {"te": _Lengths, "tir": _Lengths, **dict.fromkeys(_ABSENT.split(), _Absent)}
+    kind = kinds.get(path.partition(".")[0])
+    return None if kind is None else kind(f"tvm.{path}")

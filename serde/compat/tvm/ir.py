@@ -2,25 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
-from serde.compat.tvm.absent import NotReachedError
 from serde.core.lazy import lazy_names
-from serde.relay.ir import Attrs
 
-__path__: list[str] = []  # Such as `tvm.ir.module`, which is found as this module.
-
-
-def make_node(type_key: str, **fields: AnyValue) -> Attrs:
-    """Return attributes by name, the one kind of node that has no builder.
-
-    Raises:
-        NotReachedError: Another kind is asked for.
-    """
-    if type_key != "DictAttrs":
-        raise NotReachedError(f"make_node makes DictAttrs only, no {type_key}; see its builder")
-    return Attrs(fields)
-
+__path__: list[str] = []  # Such as `tvm.ir.module`, which is this module.
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -32,9 +16,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "TypeRelation TypeVar assert_structural_equal load_json structural_equal "
             "structural_hash"
         ),
-        "serde.relay.ir.attrs": "register_op_attr",
-        "serde.relay.ir.expr": "Attrs",
+        "serde.relay.ir.attrs": "Attrs make_node register_op_attr",
         "serde.relay.transform": "instrument transform",
-        __name__: "make_node",
     },
 )

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from functools import partial
 from typing import Any as AnyValue, Final, NamedTuple
 
 import numpy as np
 
 from serde.compat.backend import load_param_dict, save_param_dict
-from serde.core import allocation
-from serde.core.weights import numpy_dtype
 from serde.relay.ir.ndarray import NDArray
 
 __all__ = [
     "DataType", "Device", "NDArray", "Object", "String", "array", "convert", "cpu", "cuda",
-    "device", "empty", "ext_dev", "gpu", "load_param_dict", "metal", "nd", "ndarray",
-    "opencl", "rocm", "save_param_dict", "vulkan",
+    "device", "gpu", "load_param_dict", "metal", "nd", "ndarray", "opencl", "rocm",
+    "save_param_dict", "vulkan",
 ]  # fmt: skip
 
 __path__: list[str] = []  # Such as `tvm.runtime.ndarray`, which is this module.
@@ -26,10 +23,7 @@ DataType = String = str
 Object = object
 nd = ndarray = sys.modules[__name__]
 
-_KINDS: Final = {
-    "cpu": 1, "llvm": 1, "c": 1, "cuda": 2, "gpu": 2, "opencl": 4, "vulkan": 7, "metal": 8,
-    "rocm": 10, "ext_dev": 12,
-}  # fmt: skip
+_KINDS: Final = dict(cpu=1, cuda=2, gpu=2, opencl=4, vulkan=7, metal=8, rocm=10, llvm=1, c=1)
 
 
 class Device(NamedTuple):
@@ -51,19 +45,12 @@ def device(dev_type: str | int, dev_id: int = 0) -> Device:
     return Device(number, dev_id)
 
 
-cpu, cuda, gpu, opencl, vulkan, metal, rocm, ext_dev = (
-    partial(device, kind) for kind in _KINDS if kind not in ("llvm", "c")
-)
+cpu, cuda, gpu, opencl, vulkan, metal, rocm = (partial(device, kind) for kind in list(_KINDS)[:7])
 
 
-def array(arr: AnyValue, device: Device | None = None, mem_scope: str | None = None) -> NDArray:
+def array(arr: AnyValue, device: AnyValue = None) -> NDArray:
     """Return a copy of an array, which has TVM's ``numpy()`` as well."""
     return np.array(arr).view(NDArray)
-
-
-def empty(shape: Sequence[int], dtype: str = "float32", device: AnyValue = None) -> NDArray:
-    """Return an array that is to be written; it holds zeros."""
-    return allocation.zeros(tuple(shape), numpy_dtype(dtype)).view(NDArray)
 
 
 def convert(value: AnyValue) -> AnyValue:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any as AnyValue
 
@@ -10,18 +9,11 @@ __all__ = ["Target"]
 
 
 class Target(str):
-    """What a program is compiled for, as ``"llvm -mcpu=core-avx2"``, with what runs beside it."""
-
-    host: Target | None
+    """What a program is compiled for, as ``"llvm -mcpu=core-avx2"``; a host is not looked at."""
 
     def __new__(cls, target: AnyValue, host: AnyValue = None) -> Target:
-        """Take its text, or its options, ``kind`` among them."""
-        if isinstance(target, Mapping):
-            options = (f"-{name}={value}" for name, value in target.items() if name != "kind")
-            target = " ".join([str(target["kind"]), *options])
-        made = super().__new__(cls, target)
-        made.host = None if host is None else Target(host)
-        return made
+        """Take its text, or of its options the kind."""
+        return super().__new__(cls, target["kind"] if isinstance(target, dict) else target)
 
     @property
     def kind(self) -> SimpleNamespace:
@@ -32,4 +24,4 @@ class Target(str):
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Nothing is compiled here: where a target holds does not matter."""
+        """Do nothing: where a target holds does not matter here."""

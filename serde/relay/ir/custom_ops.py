@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any as AnyValue
 
 from serde.errors import RelayError, TypeInferenceError
-from serde.relay.ir.expr import Attrs
+from serde.relay.ir.attrs import Attrs
 from serde.relay.ir.registry import OpDef, declare
 from serde.relay.ir.schema import Operand
 from serde.relay.ir.shapes import broadcast
@@ -14,12 +14,11 @@ from serde.relay.ir.types import TensorType
 
 __all__ = ["CustomOp", "register"]
 
+_Kernel = Callable[..., AnyValue]
 _Relation = Callable[[list[AnyValue], Attrs], AnyValue]
 
 
-def register(
-    op_name: str, describe: str = "", kernel: Callable[..., AnyValue] | None = None
-) -> CustomOp:
+def register(op_name: str, describe: str = "", kernel: _Kernel | None = None) -> CustomOp:
     """Declare an operator whose operands and type relation are told to what this returns.
 
     Args:
@@ -30,9 +29,6 @@ def register(
 
     Raises:
         RelayError: The name is taken.
-
-    Example:
-        ``relay.op.register("acme.log1p", kernel=np.log1p).add_type_rel("Identity")``
     """
     return declare(CustomOp(op_name, describe, kernel))
 
@@ -40,17 +36,15 @@ def register(
 class CustomOp(OpDef):
     """An operator that is told step by step what it is; any attributes are taken."""
 
-    __slots__ = ("_named", "_relation", "attrs_type_key", "support_level")
+    __slots__ = ("_named", "_relation")
 
-    def __init__(self, name: str, describe: str, kernel: Callable[..., AnyValue] | None) -> None:
-        super().__init__(name, kernel or self._no_kernel, self._infer_type, ())
-        self.doc = describe
+    def __init__(self, name: str, describe: str, kernel: _Kernel | None) -> None:
+        super().__init__(name, self._no_kernel if kernel is None else kernel, self._type, ())
+        self.kernel, self.infer, self.decompose, self.complete = self._declared
         self.operands, self.attributes, self.carries, self.fields = (), {}, (), 0
-        self.kernel, self.infer = self._declared[:2]
-        self.decompose = self.complete = None
+        self.doc = describe
         self._named = 0
         self._relation: _Relation | None = None
-        self.attrs_type_key, self.support_level = "", 10
 
     def set_num_inputs(self, n: int) -> None:
         """Set how many operands a call has."""
@@ -59,38 +53,30 @@ class CustomOp(OpDef):
 
     def add_argument(self, name: str, type: str, description: str) -> None:
         """Name the next operand; a ``Tuple`` is one of any number of tensors."""
-        operand = Operand(name, variadic=type == "Tuple")
-        place = self._named
+        operand, place = Operand(name, variadic=type == "Tuple"), self._named
         self.operands = (*self.operands[:place], operand, *self.operands[place + 1 :])
         self._named += 1
 
     def add_type_rel(self, rel_name: str, type_rel_func: _Relation | None = None) -> None:
-        """Set what gives the type of a call.
-
-        Args:
-            rel_name: Its name; ``Identity`` and ``Broadcast`` are known without a function.
-            type_rel_func: Gets the types of operands as a list, and the attributes.
+        """Set what gives the type of a call: gets the types of operands, and the attributes.
 
         Raises:
-            RelayError: No relation of this name is known, and there is no function.
+            RelayError: It is neither given nor called ``Identity`` or ``Broadcast``.
         """
-        if type_rel_func is None and rel_name not in _RELATIONS:
+        self._relation = type_rel_func or _RELATIONS.get(rel_name)
+        if self._relation is None:
             raise RelayError(f"no type relation {rel_name} is known: give its function")
-        self._relation = type_rel_func or _RELATIONS[rel_name]
 
-    def set_support_level(self, level: int) -> None:
-        """Note a level, of which nothing depends."""
-        self.support_level = level
+    def _note(self, fact: AnyValue) -> None:
+        """Nothing depends on it here."""
 
-    def set_attrs_type_key(self, key: str) -> None:
-        """Note a kind of attributes; all are taken by name, whatever it is."""
-        self.attrs_type_key = key
+    set_support_level = set_attrs_type_key = _note
 
     def bind(self, attrs: Mapping[str, AnyValue]) -> Attrs:
         """Return the attributes as they are."""
         return Attrs(attrs)
 
-    def _infer_type(self, *types: AnyValue, **attrs: AnyValue) -> AnyValue:
+    def _type(self, *types: AnyValue, **attrs: AnyValue) -> AnyValue:
         if self._relation is None:
             raise TypeInferenceError(f"{self.name} has no type relation; see add_type_rel")
         return self._relation(list(types), Attrs(attrs))

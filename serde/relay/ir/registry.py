@@ -243,11 +243,7 @@ def relay_op(
 
 
 def declare(definition: OpT, *, foreign: bool = True) -> OpT:
-    """Let an operator be found by its name.
-
-    Args:
-        definition: The operator.
-        foreign: Whether it is declared outside of the package.
+    """Let an operator be found by its name; it is `foreign` if the package does not have it.
 
     Raises:
         RelayError: The name is taken.

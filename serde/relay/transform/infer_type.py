@@ -38,8 +38,8 @@ def _place(mod: IRModule, node: object) -> str:
     """Return which call of which function a node is, where it is one of many, and its source."""
     for variable, function in mod.functions.items():
         calls = [each for each in all_nodes(function) if isinstance(each, Call)]
-        for number, each in enumerate(calls, start=1):
-            if each is node and len(calls) > 1:
-                source = "" if each.span is None else f", from {each.span}"
+        for number, call in enumerate(calls if len(calls) > 1 else (), start=1):
+            if call is node:
+                source = f", from {call.span}" if call.span else ""
                 return f" (call {number} of {len(calls)} in @{variable.name_hint}{source})"
     return ""
