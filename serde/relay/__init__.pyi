@@ -40,6 +40,7 @@ from serde.relay._builders import (
     vision as vision,
 )
 from serde.relay._builders._types import DType
+from serde.relay.build_module import optimize as optimize
 from serde.relay.ir import loops as loops
 from serde.relay.ir.adt import (
     Clause as Clause,

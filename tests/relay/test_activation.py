@@ -166,3 +166,7 @@ def test_refusals(name: str, shapes: Any, attrs: Any, message: str) -> None:
 def test_softmax_refuses_integers() -> None:
     with pytest.raises(TypeInferenceError, match="floating-point"):
         infer("nn.softmax", (2, 3), dtype="int32")
+
+
+def test_the_slope_of_leaky_relu_may_be_left_out() -> None:
+    assert build_leaky_relu(relay.Var("x")).attrs.alpha == 0.01

@@ -250,6 +250,7 @@ def test_a_type_variable_is_no_other_type() -> None:
 
 
 A, B, C = (relay.TypeVar(name) for name in "ABC")
+D = relay.TypeVar("D", relay.TypeKind.ShapeVar)
 I32 = relay.TensorType((), "int32")
 LISTS = relay.GlobalTypeVar("List")
 
@@ -262,6 +263,7 @@ LISTS = relay.GlobalTypeVar("List")
         (relay.FuncType([A, B], A, [A, B]), relay.FuncType([A, B], B, [A, B]), False),
         (relay.FuncType([A], A, [A]), relay.FuncType([A], A), False),
         (relay.FuncType([A], A), relay.FuncType([B], B), False),
+        (relay.FuncType([A], A, [A]), relay.FuncType([D], D, [D]), False),
         (relay.FuncType([A], LISTS(A), [A]), relay.FuncType([C], LISTS(C), [C]), True),
         (relay.FuncType([A], LISTS(A), [A]), relay.FuncType([C], C, [C]), False),
         (relay.FuncType([], A, [A]), relay.FuncType([], B, [B, C]), False),

@@ -14,7 +14,7 @@ from support.tiers import first_of
 
 import serde.relay as relay
 from serde.core.report import Report
-from serde.errors import RelayError
+from serde.errors import RelayError, TypeInferenceError
 from serde.onnx.exporter import from_relay
 from serde.relay.ir.expr import Call, Expr, Function, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
@@ -274,3 +274,33 @@ def test_a_pass_that_went_is_refused_by_its_name() -> None:
     with pytest.raises(AttributeError, match=r"FoldScaleAxis went with 1\.1: .*tvm-differences"):
         _ = relay.transform.FoldScaleAxis
     assert not hasattr(relay.transform, "FoldScale")
+
+
+def test_an_error_of_types_says_which_call_it_is_about() -> None:
+    expr: Expr = relay.Var("data")
+    for index in range(1000):
+        expr = relay.exp(expr) if index != 400 else relay.add(expr, relay.const(np.ones(7)))
+    mod = relay.IRModule({"helper": Function(relay.analysis.free_vars(expr), expr)})
+    x = relay.var("x", shape=(2, 3))
+    mod["main"] = Function([x], Call(mod.get_global_var("helper"), [x]))
+    with pytest.raises(TypeInferenceError, match=r"broadcast \(call 401 of 1000 in @helper\)"):
+        InferType()(mod)
+
+
+def test_a_module_is_optimised_as_far_as_passes_hold_for_every_target() -> None:
+    data = relay.var("data", shape=(1, 3, 8, 8))
+    weight = relay.var("weight", shape=(4, 3, 3, 3))
+    statistics = [relay.var(name, shape=(4,)) for name in "abcd"]
+    normal = relay.nn.batch_norm(relay.nn.conv2d(data, weight), *statistics)[0]
+    mod = relay.IRModule.from_expr(relay.nn.relu(normal))
+    rng = np.random.default_rng(3)
+    params = {each.name_hint: rng.random(each.type.shape, "float32") for each in mod["main"].params}
+    image = params.pop("data")
+    found, left = relay.optimize(mod, "llvm", params)
+    assert (left, len(found["main"].params)) == ({}, 1)
+    assert isinstance(found["main"].body.op, Function)
+    assert "nn.batch_norm" not in found.astext()
+    wanted = run(mod["main"], [image, *params.values()])
+    np.testing.assert_allclose(run(found["main"], [image]), wanted, rtol=1e-5)
+    with relay.transform.PassContext(opt_level=0, disabled_pass=["SimplifyInference", "FuseOps"]):
+        assert "nn.batch_norm" in relay.optimize(mod, "llvm", params)[0].astext()

@@ -33,6 +33,8 @@ _HOMES: Final = {
 class _Finder(MetaPathFinder):
     """Finds modules of TVM 0.18; where a newer TVM is installed, those that it lacks."""
 
+    _whole = False
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -46,7 +48,8 @@ class _Finder(MetaPathFinder):
             if below == "relax.frontend.nnef":
                 return ModuleSpec(fullname, Alias("serde.compat.relax_frontend"))
         found = _find(below)
-        if found is not None and tvm is not here:
+        if found is not None and tvm is not here and not self._whole:
+            self._whole = True
             _complete(tvm, here)
         return None if found is None else ModuleSpec(fullname, Alias(found))
 
@@ -76,7 +79,8 @@ def _find_in_relay(path: str) -> ModuleType | None:
 
 def _complete(tvm: ModuleType, here: ModuleType) -> None:
     """Give the installed TVM the names of 0.18 that it lacks, and leave those that it has."""
-    for ours, theirs in [(here, tvm), *((getattr(here, n), getattr(tvm, n, here)) for n in _OWN)]:
+    pairs = [(getattr(here, name), importlib.import_module(f"tvm.{name}")) for name in _OWN]
+    for ours, theirs in (*pairs, (here, tvm)):
         for name in ours.__all__:
             if not hasattr(theirs, name):
                 setattr(theirs, name, getattr(ours, name))

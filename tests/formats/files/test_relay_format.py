@@ -472,6 +472,24 @@ def test_json_of_a_module_is_typed() -> None:
     assert str(found["main"].body.checked_type) == "Tensor[(2), float32]"
 
 
+def test_json_of_a_variable_on_a_device_is_read_without_it() -> None:
+    graph = JsonGraph()
+    x = graph.var("x", graph.tensor_type(2))
+    device = graph.object("VirtualDevice", device_type_int=1, virtual_device_id=0, target=0)
+    graph.nodes[x]["attrs"]["virtual_device_"] = str(device)
+    assert (
+        str(relay.load_json(json.dumps(graph.whole(x)))) == "free_var %x: Tensor[(2), float32];\n%x"
+    )
+
+
+def test_json_of_before_0_7_has_other_keys() -> None:
+    graph = JsonGraph()
+    operator = graph.add("relay.Op", global_key="nn.conv2d")
+    assert relay.load_json(json.dumps(graph.whole(operator))) == relay.op.get("nn.conv2d")
+    name = graph.object("relay.GlobalVar", name_hint="x", span=0, _checked_type_=0)
+    assert str(relay.load_json(json.dumps(graph.whole(name)))) == "@x"
+
+
 def test_json_of_a_list_is_refused() -> None:
     with pytest.raises(FormatError, match="expected a module or a function at the root"):
         relay.load_json(loose_json("array"))

@@ -407,8 +407,8 @@ def layer_norm(
 ) -> Expr:
     """``y = (x - mean(x)) / sqrt(var(x) + epsilon) * gamma + beta`` over one axis."""
 
-def leaky_relu(data: Expr, alpha: float) -> Expr:
-    """Build ``nn.leaky_relu``; as in TVM, `alpha` must be given."""
+def leaky_relu(data: Expr, alpha: float = 0.01) -> Expr:
+    """Build ``nn.leaky_relu``; as in TVM, the builder has another default than the operator."""
 
 def log_softmax(data: Expr, axis: int = -1) -> Expr:
     """``y = x - max(x) - log(sum(exp(x - max(x))))`` along `axis`."""
