@@ -275,7 +275,10 @@ def test_other_masks_stay_float32(tmp_path: Path) -> None:
 
 
 def test_int8_leaves_what_costs_most(tmp_path: Path) -> None:
-    """One layer's data have a few numbers that are far larger than the rest."""
+    """One layer's data have a few numbers that are far larger than the rest.
+
+    With weights of 7 bits, no processor's sums of products saturate.
+    """
     pytest.importorskip("onnxruntime.quantization")
     spread = np.ones(WIDTH)
     spread[0] = 3e3
@@ -285,7 +288,7 @@ def test_int8_leaves_what_costs_most(tmp_path: Path) -> None:
     narrow = np.random.default_rng(2).normal(0, 0.25, (WIDTH, WIDTH)) / spread[:, None]
     source = save_net(tmp_path / "net.onnx", nodes, spread=spread, v=narrow)
     target, report = tmp_path / "int8.onnx", serde.Report()
-    options: dict[str, Any] = {"int8": "dynamic", "check_data": draw()}
+    options: dict[str, Any] = {"int8": "dynamic", "check_data": draw(), "reduce_range": True}
     before = serde.convert(source, target, **options).accuracy[0].after.cosine
     serde.convert(source, target, **options, min_cosine=0.999, report=report)
     assert before < 0.999

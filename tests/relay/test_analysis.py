@@ -295,16 +295,6 @@ def test_an_intermediate_value_must_be_there(number: int) -> None:
         relay.analysis.extract_intermdeiate_expr(module(CHAIN), number)
 
 
-def test_functions_that_fusion_makes() -> None:
-    found = relay.analysis.extract_fused_functions(module(CHAIN))
-    calls = sorted(
-        sorted(relay.analysis.list_op_freqs(relay.IRModule.from_expr(function)))
-        for function in found.values()
-    )
-    assert all(function.attrs["Primitive"] == 1 for function in found.values())
-    assert calls == [["add", "nn.conv2d"], ["multiply", "split"], ["nn.conv2d"], ["nn.relu"]]
-
-
 def test_weights_that_reach_a_product_transposed() -> None:
     x, w, v = _shaped((2, 3), (3, 4), (5, 4))
     first = relay.nn.dense(x, relay.transpose(w, axes=[1, 0]))

@@ -16,7 +16,6 @@ from serde.relay.op.contrib.register import get_region_optimizer, register_regio
 from serde.relay.run.interpreter import run
 from serde.relay.transform import (
     AnnotateTarget,
-    FuseOps,
     InferType,
     MergeCompilerRegions,
     PartitionGraph,
@@ -411,17 +410,6 @@ def test_the_passes_together(case: str, everything: bool) -> None:
         found = Sequential(passes)(program(before))
     check(found, after)
     check_same_results(program(before), found)
-
-
-def test_fusion_leaves_regions_alone() -> None:
-    with supported(a=["add"]):
-        mod = AnnotateTarget("a")(program("def @main(%x: T, %y: T) { %0 = add(%x, %y); exp(%0) }"))
-    check(
-        FuseOps(2)(PartitionGraph()(mod)),
-        f"""def @main(%x: T, %y: T) {{
-             %0 = @{A0}(%x, %y); %1 = fn (%p: T, Primitive=1) -> T {{ exp(%p) }}; %1(%0) }}
-           def @{A0}(%p: T, %q: T, region[a, {A0}]) -> T {{ add(%p, %q) }}""",
-    )
 
 
 @pytest.mark.wide

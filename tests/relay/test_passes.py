@@ -25,10 +25,8 @@ from serde.relay.ir.types import FuncType, TensorType
 from serde.relay.ir.verify import verify
 from serde.relay.run.interpreter import run
 from serde.relay.transform import (
-    CanonicalizeCast,
     CanonicalizeOps,
     DeadCodeElimination,
-    DefuseOps,
     DynamicToStatic,
     EliminateCommonSubexpr,
     EvaluateConstants,
@@ -36,7 +34,6 @@ from serde.relay.transform import (
     FoldBatchNorm,
     FoldConstant,
     FoldExplicitPadding,
-    FuseOps,
     InferType,
     InlineCalls,
     MergeEqualNodes,
@@ -52,13 +49,12 @@ from serde.relay.transform import (
     channels_first,
 )
 from serde.relay.transform.layout_rules import RULES
-from serde.relay.transform.purity import is_random
 
 PASSES: dict[str, Pass] = {
     each.name: each
     for each in (
-        CanonicalizeCast(), CanonicalizeOps(), RemoveDeadCode(), DefuseOps(),
-        DynamicToStatic(), FuseOps(), MergeEqualNodes(), FlattenAtrousConv(),
+        CanonicalizeOps(), RemoveDeadCode(), DynamicToStatic(), MergeEqualNodes(),
+        FlattenAtrousConv(),
         EvaluateConstants(), InlineCalls(opaque=True),
         RemoveUnusedFunctions(), RemoveIdentities(), FoldBatchNorm(), ToGraphNormalForm(),
         channels_first(), DeadCodeElimination(True), EliminateCommonSubexpr(), FoldConstant(),
@@ -69,8 +65,7 @@ PASSES: dict[str, Pass] = {
 TOLERANCE = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-14}
 """Sums may be taken in another order; all else must be the same to the bit."""
 
-EVERYWHERE = ("FuseOps",)
-WALKS = (*EVERYWHERE, "EliminateCommonSubexpr", "FoldConstant", "ToGraphNormalForm")
+WALKS = ("EliminateCommonSubexpr", "FoldConstant", "ToGraphNormalForm")
 """Passes that walk a graph each in another way."""
 
 
@@ -78,8 +73,7 @@ def _samples() -> list[Any]:
     """Samples of the operators that a pass looks at, by pass."""
     found = []
     for name, definition in all_ops().items():
-        drawn = any(is_random(build(definition, given).call) for given in definition.samples)
-        wanted = [] if drawn else list(EVERYWHERE)
+        wanted = []
         if name in RULES or definition.has(Elementwise, Layout, Reduction, SameAxes):
             wanted.append("TransposeToLayout")
         if name.startswith("dyn."):

@@ -14,9 +14,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "serde.relay.tvm.analysis.counting": (
             "count_layers get_total_mac_number list_fake_quantized_op_freqs list_op_freqs"
         ),
-        "serde.relay.tvm.analysis.extraction": (
-            "extract_fused_functions extract_intermdeiate_expr search_fc_transpose"
-        ),
+        "serde.relay.tvm.analysis.extraction": "extract_intermdeiate_expr search_fc_transpose",
         "serde.relay.tvm.analysis.forms": "well_formed",
         "serde.relay.tvm.analysis.variables": (
             "all_dtypes all_type_vars all_vars bound_type_vars bound_vars free_type_vars "

@@ -11,11 +11,12 @@ from serde.core.lazy import lazy_names
 from serde.relay.transform.homes import HOMES
 
 _GONE: Final = frozenset((
-    "AnnotateSpans", "BackwardFoldScaleAxis", "ChangeBatch", "CombineParallelBatchMatmul",
-    "CombineParallelConv2D", "CombineParallelDense", "EtaExpand", "FastMath", "FoldScaleAxis",
-    "ForwardFoldScaleAxis", "Inline", "InlineCompilerFunctionsBoundTo", "LambdaLift",
-    "MarkCompilerFunctionsAsExtern", "OutlineCompilerFunctionsWithExistingGlobalSymbols",
-    "SplitArgs", "ToANormalForm", "ToBasicBlockNormalForm",
+    "AnnotateSpans", "BackwardFoldScaleAxis", "CanonicalizeCast", "ChangeBatch",
+    "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "DefuseOps",
+    "EtaExpand", "FastMath", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps", "Inline",
+    "InlineCompilerFunctionsBoundTo", "LambdaLift", "MarkCompilerFunctionsAsExtern",
+    "OutlineCompilerFunctionsWithExistingGlobalSymbols", "SplitArgs", "ToANormalForm",
+    "ToBasicBlockNormalForm",
 ))  # fmt: skip
 
 

@@ -73,10 +73,7 @@ from serde.relay.tvm.passes import (
     mixed_precision as mixed_precision,
 )
 from serde.relay.tvm.passes.annotate_target import AnnotateTarget as AnnotateTarget
-from serde.relay.tvm.passes.canonicalize import (
-    CanonicalizeCast as CanonicalizeCast,
-    CanonicalizeOps as CanonicalizeOps,
-)
+from serde.relay.tvm.passes.canonicalize import CanonicalizeOps as CanonicalizeOps
 from serde.relay.tvm.passes.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
 from serde.relay.tvm.passes.decorators import (
     function_pass as function_pass,
@@ -97,7 +94,6 @@ from serde.relay.tvm.passes.fold_constant import (
     FoldConstantExpr as FoldConstantExpr,
 )
 from serde.relay.tvm.passes.fold_explicit_padding import FoldExplicitPadding as FoldExplicitPadding
-from serde.relay.tvm.passes.fuse_ops import DefuseOps as DefuseOps, FuseOps as FuseOps
 from serde.relay.tvm.passes.layout.inference import (
     InferCorrectLayoutOutput as InferCorrectLayoutOutput,
 )

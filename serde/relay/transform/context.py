@@ -56,7 +56,7 @@ class PassContext:
         required_pass: Names of passes that it runs whatever their level.
         disabled_pass: Names of passes that it leaves out whatever their level.
         instruments: What watches the passes, or keeps them from running.
-        config: Values for options of passes, such as ``relay.FuseOps.max_depth``.
+        config: Values for options of passes, by their names.
 
     Raises:
         TypeError: An argument is of another kind.

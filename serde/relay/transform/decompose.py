@@ -84,7 +84,11 @@ class Decompose(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Decompose bottom-up, and what comes out of it again."""
-        return rewrite_function(function, lambda _node, new: self._legal(new))
+        return rewrite_function(function, lambda _node, new: self.lower(new))
+
+    def lower(self, node: Expr) -> Expr:
+        """Decompose one call, and what comes out of it again; its operands are as they are."""
+        return self._legal(node)
 
     def _legal(self, node: Expr, within: frozenset[_Kind] = frozenset()) -> Expr:
         """An operator of Relay stays that leads to what has been decomposed, or to itself."""

@@ -133,9 +133,11 @@ def test_transposed_convolution_of_bytes(
     opset: int,
 ) -> None:
     generator = np.random.default_rng(5)
+    # Sums of two products stay in int16, in which some processors saturate them.
+    most = 128 if dtypes == ("int8", "uint8") else 2**16
     x, w = (
-        generator.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, shape).astype(dtype)
-        for dtype, shape in zip(dtypes, [(2, 4, 3, 5), (4, 3, 3, 2)], strict=True)
+        generator.integers(info.min, min(info.max + 1, most), shape).astype(info.dtype)
+        for info, shape in zip(map(np.iinfo, dtypes), [(2, 4, 3, 5), (4, 3, 3, 2)], strict=True)
     )
     points = [int(np.iinfo(dtype).min) + 77 for dtype in dtypes]
     zeros = [relay.const(point, "int32") for point in points]

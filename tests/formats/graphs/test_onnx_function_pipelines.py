@@ -1,4 +1,4 @@
-"""Fused and partitioned programs as ONNX: each function a local one, or inlined; and back."""
+"""Composites and regions as ONNX: each function a local one, or inlined; and back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from serde.relay.ir.module import IRModule
 from serde.relay.ir.visit import post_order
 from serde.relay.transform import (
     AnnotateTarget,
-    FuseOps,
     InferType,
     MergeCompilerRegions,
     MergeComposite,
@@ -81,6 +80,20 @@ NETS: dict[str, Callable[[], IRModule]] = {
 }
 
 
+LAYER = (is_op("tanh") | is_op("nn.relu"))(
+    is_op("nn.bias_add")(
+        (is_op("nn.dense") | is_op("nn.conv2d"))(wildcard(), wildcard()), wildcard()
+    )
+)
+COMPOSITES = MergeComposite(
+    [
+        ("chip.layer", LAYER),
+        ("chip.softmax", is_op("nn.softmax")(wildcard())),
+        ("chip.root", is_op("sqrt")(wildcard())),
+    ]
+)
+
+
 def _arrays(mod: IRModule) -> list[np.ndarray]:
     shapes = [param.checked_type.concrete_shape for param in mod["main"].params]
     return [RNG.uniform(0.1, 0.6, shape).astype(np.float32) for shape in shapes]
@@ -102,44 +115,34 @@ def _check(mod: IRModule, opset: int) -> onnx.ModelProto:
     return proto
 
 
-def _fused(mod: IRModule) -> list[Function]:
+def _composites(mod: IRModule) -> list[Function]:
     nodes = post_order(mod["main"])
-    return [n for n in nodes if isinstance(n, Function) and n.attrs.get("Primitive")]
+    return [n for n in nodes if isinstance(n, Function) and n.attrs.get("Composite")]
 
 
 @pytest.mark.wide
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("net", NETS)
-def test_fused_functions_are_local_functions(net: str, opset: int) -> None:
-    mod = FuseOps()(NETS[net]())
+def test_composites_are_local_functions(net: str, opset: int) -> None:
+    mod = COMPOSITES(NETS[net]())
     proto = _check(mod, opset)
-    assert 0 < len(proto.functions) <= len(_fused(mod))
+    assert 0 < len(proto.functions) <= len(_composites(mod))
     assert {node.domain for node in proto.graph.node} <= {"", "serde"}
     for function in proto.functions:
-        assert function.name.startswith("fused_")
+        assert function.name.startswith("chip_")
         assert {each.domain: each.version for each in function.opset_import}[""] == opset
 
 
 @pytest.mark.parametrize(
     ("net", "names", "calls"),
     [
-        ("dense", ["fused_nn_dense_nn_bias_add_tanh"], 3),
-        (
-            "convolutions",
-            [
-                "fused_nn_conv2d_nn_bias_add_nn_relu",
-                "fused_nn_conv2d_nn_bias_add_nn_relu_add",
-                "fused_nn_global_avg_pool2d",
-                "fused_nn_batch_flatten",
-                "fused_nn_softmax",
-            ],
-            5,
-        ),
+        ("dense", ["chip_layer"], 3),
+        ("convolutions", ["chip_layer", "chip_layer_1", "chip_softmax"], 3),
     ],
 )
-def test_fused_functions_that_are_equal_are_one(net: str, names: list[str], calls: int) -> None:
-    proto = export(FuseOps()(NETS[net]()), local_functions=True)
+def test_composites_that_are_equal_are_one(net: str, names: list[str], calls: int) -> None:
+    proto = export(COMPOSITES(NETS[net]()), local_functions=True)
     assert [function.name for function in proto.functions] == names
     assert len([node for node in proto.graph.node if node.domain == "serde"]) == calls
 
@@ -202,7 +205,7 @@ def test_a_literal_function_has_the_name_of_its_symbol() -> None:
 
 @pytest.mark.parametrize("local", [False, True])
 def test_to_onnx_writes_functions_by_option(local: bool, tmp_path: Path) -> None:
-    mod = FuseOps()(_dense_net())
+    mod = COMPOSITES(_dense_net())
     weights = dict(zip("wb", _arrays(mod)[1:], strict=True))
     proto = relay.to_onnx(mod, weights, "net", local_functions=local)
     assert bool(proto.functions) is local
@@ -214,7 +217,7 @@ def test_to_onnx_writes_functions_by_option(local: bool, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("opset", [11, 13, 14])
 def test_functions_need_a_version_that_has_them(opset: int) -> None:
-    mod = FuseOps()(_dense_net())
+    mod = COMPOSITES(_dense_net())
     with pytest.raises(OptionError, match="opset 15"):
         relay.to_onnx(mod, {}, "net", opset, local_functions=True)
     assert not relay.to_onnx(mod, {}, "net", opset).functions
@@ -222,7 +225,7 @@ def test_functions_need_a_version_that_has_them(opset: int) -> None:
 
 @pytest.mark.parametrize("local", [False, True])
 def test_the_command_line_writes_functions_by_flag(local: bool, tmp_path: Path) -> None:
-    mod = FuseOps()(_dense_net())
+    mod = COMPOSITES(_dense_net())
     source, target = tmp_path / "net.relay", tmp_path / "net.onnx"
     source.write_text(mod.astext(strict=True))
     flags = ["--local-functions"] if local else []
@@ -232,7 +235,7 @@ def test_the_command_line_writes_functions_by_flag(local: bool, tmp_path: Path) 
 
 @pytest.mark.parametrize("net", NETS)
 def test_another_format_gets_the_nodes_of_functions(net: str, tmp_path: Path) -> None:
-    mod = FuseOps()(NETS[net]())
+    mod = COMPOSITES(NETS[net]())
     arrays = _arrays(mod)
     path = serde.export_model((mod, {}), format="nnef", path=tmp_path / "net")
     assert_close(interpreted(serde.to_relay(path).mod, arrays), interpreted(mod, arrays))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from serde.errors import RelayError
-from serde.relay.ir import Call, Expr, Function, IRModule, Op, Tuple, TupleGetItem, Var
-from serde.relay.ir.hashing import structural_hash
+from serde.relay.ir import Call, Expr, IRModule, Op, Tuple, TupleGetItem, Var
 from serde.relay.ir.visit import post_order as operands_first
 from serde.relay.tvm.analysis.variables import post_order
-from serde.relay.tvm.passes.fuse_ops import FuseOps
-from serde.relay.tvm.passes.simplify_inference import SimplifyInference
 
-__all__ = ["extract_fused_functions", "extract_intermdeiate_expr", "search_fc_transpose"]
+__all__ = ["extract_intermdeiate_expr", "search_fc_transpose"]
 
 
 def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
@@ -29,22 +26,6 @@ def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:
     if not 0 <= expr_id < len(values):
         raise RelayError(f"main has {len(values)} intermediate values, and none is {expr_id}")
     return IRModule.from_expr(values[expr_id])
-
-
-def extract_fused_functions(mod: IRModule) -> dict[str, Function]:
-    """Return the primitive functions that fusion makes of ``main``.
-
-    Batch norms and their like are simplified first. Functions that are equal count once.
-
-    Returns:
-        The functions by their structural hash.
-    """
-    fused = FuseOps(3)(SimplifyInference()(mod))
-    functions = {}
-    for node in post_order(fused["main"]):
-        if isinstance(node, Function) and node.attrs.get("Primitive"):
-            functions[str(structural_hash(node))] = node
-    return functions
 
 
 def search_fc_transpose(expr: Expr) -> list[str]:

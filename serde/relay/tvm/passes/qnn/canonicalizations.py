@@ -7,16 +7,16 @@ What is registered here as ``FTVMQnnCanonicalize`` is what
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any as AnyValue
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
 from serde.core.weights import dtype_name, numpy_dtype
 from serde.errors import Unsupported
-from serde.relay.ir import Array, Constant, Expr, call, registration
+from serde.relay.ir import Array, Constant, Expr, all_ops, call, registration
 from serde.relay.op.qnn.rescale import dequantize, quantize
 from serde.relay.run.interpreter import evaluate
-from serde.relay.tvm.passes.qnn import convolution, elementwise, products, rescaling
+from serde.relay.tvm.passes.qnn.plain import plain_form
 
 __all__ = [
     "create_integer_lookup_op", "create_integer_lookup_table", "register_qnn_canonicalize",
@@ -25,23 +25,12 @@ __all__ = [
 
 register_qnn_canonicalize = registration("FTVMQnnCanonicalize")
 
-for _name, _lower in {
-    "qnn.add": elementwise.lower_sum(1),
-    "qnn.avg_pool2d": elementwise.lower_by_parts("qnn.avg_pool2d"),
-    "qnn.batch_matmul": products.lower_batch_matmul,
-    "qnn.concatenate": elementwise.lower_concatenate,
-    "qnn.conv2d": convolution.lower_conv2d,
-    "qnn.dense": products.lower_dense,
-    "qnn.dequantize": rescaling.lower_dequantize,
-    "qnn.leaky_relu": elementwise.lower_leaky_relu,
-    "qnn.mul": elementwise.lower_mul,
-    "qnn.quantize": rescaling.lower_quantize,
-    "qnn.requantize": rescaling.lower_requantize,
-    "qnn.softmax": elementwise.lower_by_parts("qnn.softmax"),
-    "qnn.subtract": elementwise.lower_sum(-1),
-    **{f"qnn.{name}": elementwise.lower_unary(name) for name in elementwise.UNARY},
-}.items():
-    register_qnn_canonicalize(_name, _lower)
+_WITHOUT: Final = ("qnn.conv2d_transpose", "qnn.simulated_dequantize", "qnn.simulated_quantize")
+"""Operators for which TVM has nothing under this key."""
+
+for _name, _definition in all_ops().items():
+    if _name.startswith("qnn.") and _name not in _WITHOUT:
+        register_qnn_canonicalize(_name, plain_form(_definition))
 
 
 def run_const_expr(expr: Expr) -> Array:

@@ -12,12 +12,9 @@ __all__ = ["CanonicalizeOps", "Legalize"]
 class CanonicalizeOps(RewriteByAttribute):
     """Write quantised operators in plain Relay, in integers alone where they are so.
 
-    What stands for an operator is its attribute ``FTVMQnnCanonicalize``. ``qnn.conv2d_transpose``
-    and the simulated operators have none, as in TVM: :class:`Legalize` writes the former.
-    Results are equal to those of the operators.
-
-    Raises:
-        Unsupported: An operator has no plain form, as one whose scale is no constant.
+    What stands for an operator is its attribute ``FTVMQnnCanonicalize``: what it decomposes to,
+    or a function of yours. ``qnn.conv2d_transpose`` and the simulated operators have none, as in
+    TVM: :class:`Legalize` writes the former. Results are equal to those of the operators.
     """
 
     name: ClassVar[str] = "CanonicalizeOps"
