@@ -47,7 +47,7 @@ def bind_params_by_name(func: Function, params: Mapping[str, AnyValue]) -> Funct
 def optimize(
     mod: IRModule | Function, target: AnyValue = None, params: Mapping[str, AnyValue] | None = None
 ) -> tuple[IRModule, dict[str, AnyValue]]:
-    """Return a module as TVM's passes that hold for every target leave it, with fused functions.
+    """Return a module as passes of TVM leave it that hold for every target; nothing is fused.
 
     Which of them run is asked of the ``PassContext``, as of any ``Sequential``.
 
@@ -64,8 +64,7 @@ def optimize(
     run = [
         *(passes.RemoveUnusedFunctions(), qnn.Legalize(), qnn.CanonicalizeOps()),
         *(passes.SimplifyInference(), passes.EliminateCommonSubexpr(), passes.SimplifyExpr()),
-        *(passes.FoldConstant(), passes.CanonicalizeCast(), passes.CanonicalizeOps()),
-        *(passes.FoldConstant(), passes.FuseOps()),
+        *(passes.FoldConstant(), passes.CanonicalizeOps(), passes.FoldConstant()),
     ]
     return passes.Sequential(run)(whole), {}
 

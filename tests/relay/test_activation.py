@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.kernels import infer, run_decomposed, run_kernel, run_node
 
+import serde.relay as relay
 from serde.errors import TypeInferenceError
 
 POINTS = np.concatenate([np.linspace(-9, 9, 181), [-80, -30, 0, 30, 80]]).astype(np.float32)
@@ -169,4 +170,4 @@ def test_softmax_refuses_integers() -> None:
 
 
 def test_the_slope_of_leaky_relu_may_be_left_out() -> None:
-    assert build_leaky_relu(relay.Var("x")).attrs.alpha == 0.01
+    assert relay.nn.leaky_relu(relay.Var("x")).attrs.alpha == 0.01
