@@ -49,15 +49,13 @@ def optimize(
 ) -> tuple[IRModule, dict[str, AnyValue]]:
     """Return a module as passes of TVM leave it that hold for every target; nothing is fused.
 
-    Which of them run is asked of the ``PassContext``, as of any ``Sequential``.
+    Which of them run is asked of the ``PassContext``, as of any ``Sequential``. Beside it come the
+    parameters that are left, which are none.
 
     Args:
         mod: A module, or a function, which becomes ``main``.
         target: What it is for; nothing depends on it.
         params: Values of parameters of ``main``, which become constants.
-
-    Returns:
-        The module, and the parameters that are left, which are none.
     """
     whole = IRModule.from_expr(mod) if isinstance(mod, Function) else mod
     whole = whole.with_main(bind_params_by_name(whole["main"], params or {}))

@@ -17,7 +17,7 @@ from typing import Any as AnyValue, Final
 from serde.core.records import dataclass
 from serde.relay.ir.registry import Attribute, OpDef
 from serde.relay.text.metadata import FIELDS, class_key
-from serde.relay.text.printer import OPERAND_ATTRIBUTES
+from serde.relay.text.printer import OPERAND_ATTRIBUTES, UNSET_ATTRIBUTES
 
 __all__ = ["AttributeReader", "Literal", "Node"]
 
@@ -134,12 +134,15 @@ class AttributeReader:
                 yield name, self._value(index, node, attribute, known, set(sure.values()))
 
     def _check_repeated(self, node: Node, definition: OpDef, name: str, operand: int) -> None:
-        if node.reference(name) != operand:
+        mine, other = self.node(node.reference(name)), self.node(operand)
+        says = ("vid", "data", "op")  # TVM may save a typed copy beside the attribute's own node.
+        if mine.key != other.key or any(mine.fields.get(n) != other.fields.get(n) for n in says):
             raise ValueError(f"{definition.name}: {name} differs from the operand {name}")
 
     def _refuse_unknown(self, node: Node, definition: OpDef, name: str) -> None:
         # Fields of TVM's own optimisers are there, but empty.
-        if node.fields[name] not in ("", "0"):
+        unset = name in UNSET_ATTRIBUTES.get(definition.name, {})
+        if node.fields[name] not in ("", "0") and not unset:
             raise ValueError(f"{definition.name}: unknown attribute {name[:60]}")
 
     def _is_node(self, node: Node, attribute: Attribute, kinds: Mapping[str, str] | None) -> bool:

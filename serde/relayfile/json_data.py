@@ -31,6 +31,8 @@ Step = Generator[int, AnyValue, AnyValue]
 class DataReader:
     """The part of the reader that reads data types; see :mod:`serde.relayfile.json_graph`."""
 
+    _constructors: dict[tuple[GlobalTypeVar, str], Constructor]
+
     @abstractmethod
     def _name(self, node: Node) -> Step:
         """Read the name of a node."""
@@ -105,7 +107,8 @@ class DataReader:
         owner = yield node.reference("belong_to")
         if not isinstance(owner, GlobalTypeVar):
             raise ValueError("a constructor belongs to something that is no data type")
-        return Constructor(name, as_types(inputs or ()), owner)
+        made = Constructor(name, as_types(inputs or ()), owner)
+        return self._constructors.setdefault((owner, name), made)  # TVM may save typed copies.
 
     def _ref_create(self, node: Node) -> Step:
         value = as_expr((yield node.reference("value")))

@@ -118,6 +118,7 @@ class _Reader(DataReader):
         self._sizes: dict[int, int] = {}
         self._kept: list[AnyValue] = []
         self._numbers: dict[Expr, int] = {}
+        self._constructors = {}
         self._leaf_readers: dict[str, Callable[[Node], AnyValue]] = {
             "": lambda node: None,
             "runtime.String": lambda node: _text(node.get("repr_str", "")),
@@ -337,7 +338,9 @@ class _Reader(DataReader):
         arguments = self._attributes.node(node.reference("args")).items()
         attrs: dict[str, AnyValue] = {}
         for name, field in self._attributes.fields(node.reference("attrs"), callee, arguments):
-            attrs[name] = (yield field) if isinstance(field, int) else field.value
+            value = (yield field) if isinstance(field, int) else field.value
+            if value is not None or "None" in callee.attributes[name].annotation:
+                attrs[name] = value
         return Call(callee, operands, callee.bind(attrs), span=place)
 
     def _tuple(self, node: Node) -> Step:

@@ -15,7 +15,6 @@ _ABSENT: Final = (
     "arith auto_scheduler autotvm build contrib driver get_global_func lower meta_schedule micro "
     "register_func register_object rpc script topi"
 )
-"""Modules and functions of TVM."""
 
 
 class NotReachedError(RelayError, AttributeError):

@@ -21,11 +21,8 @@ _Relation = Callable[[list[AnyValue], Attrs], AnyValue]
 def register(op_name: str, describe: str = "", kernel: _Kernel | None = None) -> CustomOp:
     """Declare an operator whose operands and type relation are told to what this returns.
 
-    Args:
-        op_name: Its name, which no other operator has.
-        describe: Its documentation.
-        kernel: What it computes: gets its operands as arrays of NumPy and its attributes by
-            keyword. Without one it can be typed, printed and rewritten, but not run.
+    What it computes is a `kernel`, which gets its operands as arrays of NumPy and its attributes by
+    keyword. Without one it can be typed, printed and rewritten, but not run.
 
     Raises:
         RelayError: The name is taken.

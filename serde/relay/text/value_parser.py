@@ -146,7 +146,8 @@ class ValueParser(TypeParser):
         return {
             name: item
             for name, item in value.values.items()
-            if name in definition.attributes or item is not None
+            if item is not None
+            or "None" in getattr(definition.attributes.get(name), "annotation", "")
         }
 
     def _drop_repeated(
