@@ -114,7 +114,7 @@ def test_odd_name_in_strict_text() -> None:
     assert build_program("odd_name").astext(strict=True) == (
         '#[version = "0.0.5"]\n'
         "def @main(%stage1_conv_0_out: Tensor[(2, 3), float32], "
-        'serde.names="stage1_conv_0_out=stage1.conv-0:out") {\n'
+        'serde=1, serde.names="stage1_conv_0_out=stage1.conv-0:out") {\n'
         "  exp(%stage1_conv_0_out)\n}\n"
     )
 
@@ -122,7 +122,7 @@ def test_odd_name_in_strict_text() -> None:
 def test_digit_name_in_strict_text() -> None:
     assert build_program("digit_name").astext(strict=True) == (
         '#[version = "0.0.5"]\n'
-        'def @main(%v0weight: Tensor[(2, 3), float32], serde.names="v0weight=0weight") {\n'
+        'def @main(%v0weight: Tensor[(2, 3), float32], serde=1, serde.names="v0weight=0weight") {\n'
         "  exp(%v0weight)\n}\n"
     )
 

@@ -20,12 +20,11 @@ __all__ = ["install"]
 
 _HERE: Final = "serde.compat.tvm"
 _OWN: Final = ("error", "ir", "runtime", "target", "testing")
-_INSTRUMENT: Final = "serde.relay.tvm.passes.instrument"
 _HOMES: Final = {
     **{name: f"{_HERE}.{name}" for name in _OWN},
     **{"nd": f"{_HERE}.runtime", "parser": "serde.relay.text.parser"},
     **dict.fromkeys(("transform", "ir.transform"), "serde.relay.transform"),
-    **dict.fromkeys(("instrument", "ir.instrument"), _INSTRUMENT),
+    **dict.fromkeys(("instrument", "ir.instrument"), "serde.relay.tvm.passes.instrument"),
 }
 """Modules below ``tvm``; what lies below one of them is that module."""
 

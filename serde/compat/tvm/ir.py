@@ -16,7 +16,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "TypeRelation TypeVar assert_structural_equal load_json structural_equal "
             "structural_hash"
         ),
-        "serde.relay.ir.attrs": "Attrs make_node register_op_attr",
+        "serde.relay.ir.attrs": "Attrs register_op_attr",
         "serde.relay.transform": "instrument transform",
     },
 )

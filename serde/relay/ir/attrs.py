@@ -17,8 +17,8 @@ from typing import Any as AnyValue, Final
 from serde.errors import RelayError
 
 __all__ = [
-    "Attrs", "OpAttributes", "TempOpAttr", "get_op_attr", "make_node", "ops_with_attr",
-    "register_op_attr", "registration", "reset_op_attr", "set_op_attr",
+    "Attrs", "OpAttributes", "TempOpAttr", "get_op_attr", "ops_with_attr", "register_op_attr",
+    "registration", "reset_op_attr", "set_op_attr",
 ]  # fmt: skip
 
 
@@ -66,13 +66,6 @@ class Attrs(Mapping[str, AnyValue]):
 
     def __repr__(self) -> str:
         return f"Attrs({self._values})"
-
-
-def make_node(type_key: str, **fields: AnyValue) -> Attrs:
-    """Return attributes by name: ``DictAttrs``, the one kind of node that has no builder."""
-    if type_key != "DictAttrs":
-        raise RelayError(f"make_node makes DictAttrs, no {type_key}, which has its own builder")
-    return Attrs(fields)
 
 
 DEFAULT_LEVEL: Final = 10

@@ -19,13 +19,10 @@ _Relation = Callable[[list[AnyValue], Attrs], AnyValue]
 
 
 def register(op_name: str, describe: str = "", kernel: _Kernel | None = None) -> CustomOp:
-    """Declare an operator whose operands and type relation are told to what this returns.
+    """Declare an operator, as no other is called; what this returns is told what it takes.
 
     What it computes is a `kernel`, which gets its operands as arrays of NumPy and its attributes by
     keyword. Without one it can be typed, printed and rewritten, but not run.
-
-    Raises:
-        RelayError: The name is taken.
     """
     return declare(CustomOp(op_name, describe, kernel))
 
@@ -55,11 +52,7 @@ class CustomOp(OpDef):
         self._named += 1
 
     def add_type_rel(self, rel_name: str, type_rel_func: _Relation | None = None) -> None:
-        """Set what gives the type of a call: gets the types of operands, and the attributes.
-
-        Raises:
-            RelayError: It is neither given nor called ``Identity`` or ``Broadcast``.
-        """
+        """Set what gives a call's type, from those of its operands and from its attributes."""
         self._relation = type_rel_func or _RELATIONS.get(rel_name)
         if self._relation is None:
             raise RelayError(f"no type relation {rel_name} is known: give its function")
@@ -88,4 +81,3 @@ _RELATIONS: Mapping[str, _Relation] = {
         broadcast(*(each.shape for each in types)), types[0].dtype
     ),
 }
-"""Relations that TVM knows by name and scripts use."""

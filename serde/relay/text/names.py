@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 __all__ = [
-    "KEYWORDS", "MODULE_KEY", "NAMES_KEY", "TYPES_KEY", "NameTable", "decode_pairs",
+    "KEYWORDS", "MODULE_KEY", "NAMES_KEY", "PLAIN_KEY", "TYPES_KEY", "NameTable", "decode_pairs",
     "encode_pairs", "is_attribute_key", "is_identifier", "is_symbol", "spelling",
 ]  # fmt: skip
 
@@ -30,6 +30,9 @@ MODULE_KEY: Final = "serde.module"
 
 TYPES_KEY: Final = "serde.types"
 """Function attribute of strict text: types whose dimensions have names."""
+
+PLAIN_KEY: Final = "serde"
+"""Function attribute that says nothing: TVM reads a key with dots only behind one without."""
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_/]*\Z")
 _SYMBOL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")

@@ -24,7 +24,7 @@ from serde.relay.text.data_parser import REFERENCE_WORDS, Step
 from serde.relay.text.enclosed_parser import EnclosedParser
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.metadata import AttributeObject
-from serde.relay.text.names import MODULE_KEY, NAMES_KEY, TYPES_KEY, decode_pairs
+from serde.relay.text.names import MODULE_KEY, NAMES_KEY, PLAIN_KEY, TYPES_KEY, decode_pairs
 from serde.relay.text.steps import run_steps
 from serde.relay.text.value_parser import NUMERIC, WORDS
 
@@ -218,6 +218,7 @@ class _Parser(EnclosedParser):
     def _restore(self, function: Function, token: Token, variable: GlobalVar | None) -> None:
         """Apply, and take away, the attributes that carry original names and types."""
         try:
+            function.attrs.pop(PLAIN_KEY, None)
             names = decode_pairs(str(function.attrs.pop(NAMES_KEY, "=")))
             types = decode_pairs(str(function.attrs.pop(TYPES_KEY, "=")))
         except ValueError as error:

@@ -37,6 +37,7 @@ from serde.relay.text.metadata import FIELDS, MetadataWriter, class_key
 from serde.relay.text.names import (
     MODULE_KEY,
     NAMES_KEY,
+    PLAIN_KEY,
     TYPES_KEY,
     NameTable,
     encode_pairs,
@@ -402,7 +403,7 @@ class _Printer(DataPrinter):
         parts = yield from self._operands(node.args)
         if isinstance(operation, OpDef):
             callee = operation.name
-            if operation.attributes or node.attrs:
+            if operation.attributes or node.attrs or operation.name in UNSET_ATTRIBUTES:
                 parts = parts + (yield from self._attributes(node, operation))
         elif node.attrs:
             raise RelayError(f"{node!r}: only calls of operators have attributes")
@@ -471,12 +472,16 @@ class _Printer(DataPrinter):
         if self._strict and has_symbols(result) and result is not None:
             self._types[f"->{number}"] = type_text(result)
         body = yield self._print_indented(node.body)
+        spelled = []
         for key, value in node.attrs.items():
             if not is_attribute_key(key):
                 raise RelayError(f"the function attribute {key!r} has no form in text")
-            params.append(f"{key}={attribute_text(value, strict=self._strict)}")
+            spelled.append(f"{key}={attribute_text(value, strict=self._strict)}")
         if outer:
-            params += self._list_carried()
+            spelled += self._list_carried()
+            if self._strict and spelled and "." in spelled[0].partition("=")[0]:
+                spelled.insert(0, f"{PLAIN_KEY}=1")
+        params += spelled
         arrow = "" if result is None else f" -> {self._type(result)}"
         comment = "" if outer else self._comment(node)
         return f"{start}({', '.join(params)}){arrow} {body}{comment}"
