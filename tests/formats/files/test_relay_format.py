@@ -489,6 +489,41 @@ def test_json_of_before_0_7_has_other_keys() -> None:
     assert str(relay.load_json(json.dumps(graph.whole(name)))) == "@x"
 
 
+def test_json_of_a_dynamic_operator_has_the_attributes_of_the_plain_one() -> None:
+    graph = JsonGraph()
+    data, reps = graph.var("x", 0), graph.var("reps", 0)
+    attrs = graph.object("relay.attrs.TileAttrs", reps=graph.array())
+    found = relay.load_json(
+        json.dumps(graph.whole(graph.call(graph.op("dyn.tile"), data, reps, attrs=attrs)))
+    )
+    assert str(found) == "free_var %x;\nfree_var %reps;\ndyn.tile(%x, %reps)"
+    assert "dyn.tile(%x, %reps, reps=[])" in found.astext(strict=True)
+
+
+def test_json_of_an_attribute_without_a_value_has_the_default() -> None:
+    graph = JsonGraph()
+    attrs = graph.object("relay.attrs.ScanopAttrs", axis=graph.integer(1), dtype="", exclusive=0)
+    call = graph.call(graph.op("cumsum"), graph.var("x", 0), attrs=attrs)
+    assert str(relay.load_json(json.dumps(graph.whole(call)))) == "free_var %x;\ncumsum(%x, axis=1)"
+
+
+def test_json_of_typed_copies_is_read() -> None:
+    graph = JsonGraph()
+    kind = graph.tensor_type(dtype="int32")
+    stop = graph.var("stop", kind)
+    zero, one = (graph.constant(np.array(value, "int32")) for value in (0, 1))
+
+    def copy(index: int) -> int:
+        node = graph.nodes[index]
+        return graph.object(node["type_key"], **{**node["attrs"], "_checked_type_": kind})
+
+    names = dict(zip(("start", "stop", "step"), (zero, stop, one), strict=True))
+    attrs = graph.object("relay.attrs.ArangeAttrs", dtype="int32", **names)
+    call = graph.call(graph.op("arange"), *map(copy, names.values()), attrs=attrs)
+    found = relay.load_json(json.dumps(graph.whole(call)))
+    assert str(found).endswith('arange(0, %stop, 1, dtype="int32")')
+
+
 def test_json_of_a_list_is_refused() -> None:
     with pytest.raises(FormatError, match="expected a module or a function at the root"):
         relay.load_json(loose_json("array"))
