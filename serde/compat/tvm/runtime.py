@@ -19,8 +19,7 @@ __all__ = [
 
 __path__: list[str] = []  # Such as `tvm.runtime.ndarray`, which is this module.
 
-DataType = String = str
-Object = object
+DataType, String, Object = str, str, object
 nd = ndarray = sys.modules[__name__]
 
 _KINDS: Final = dict(cpu=1, cuda=2, gpu=2, opencl=4, vulkan=7, metal=8, rocm=10, llvm=1, c=1)

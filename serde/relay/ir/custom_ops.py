@@ -31,14 +31,14 @@ class CustomOp(OpDef):
     """An operator that is told step by step what it is; any attributes are taken."""
 
     __slots__ = ("_named", "_relation")
+    _relation: _Relation | None
 
     def __init__(self, name: str, describe: str, kernel: _Kernel | None) -> None:
         super().__init__(name, self._no_kernel if kernel is None else kernel, self._type, ())
         self.kernel, self.infer, self.decompose, self.complete = self._declared
         self.operands, self.attributes, self.carries, self.fields = (), {}, (), 0
         self.doc = describe
-        self._named = 0
-        self._relation: _Relation | None = None
+        self._named, self._relation = 0, None
 
     def set_num_inputs(self, n: int) -> None:
         """Set how many operands a call has."""

@@ -98,10 +98,11 @@ def test_qlinear_conv_over_one_axis() -> None:
     ("left", "right"), [((3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((2, 1, 3, 4), (2, 2, 4, 5))]
 )
 def test_qlinear_matmul(left: tuple[int, ...], right: tuple[int, ...], columns: bool) -> None:
+    """Two products of 8 and 7 bits fit into 16, in which some processors saturate sums."""
     vector = columns and len(right) == 2
     check(
         "QLinearMatMul",
-        {"i0": _bytes("uint8", *left), "i3": _bytes("int8", *right)},
+        {"i0": _bytes("uint8", *left), "i3": _bytes("int8", *right) // 2},
         {
             "i1": np.float32(0.02),
             "i2": np.uint8(131),
