@@ -33,11 +33,7 @@ class Device(NamedTuple):
 
 
 def device(dev_type: str | int, dev_id: int = 0) -> Device:
-    """Return a device by the name of a target or a kind, or by the number of its kind.
-
-    Raises:
-        ValueError: No kind is called so.
-    """
+    """Return a device by the name of a target or a kind, or by the number of its kind."""
     number = _KINDS.get(dev_type.partition(" ")[0]) if isinstance(dev_type, str) else dev_type
     if number is None:
         raise ValueError(f"no kind of device is called {dev_type}")
