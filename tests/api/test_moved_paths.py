@@ -21,7 +21,7 @@ MOVED = {
     "serde.relay.dataflow_pattern.patterns": "serde.relay.tvm.dataflow_pattern.patterns",
     "serde.relay.testing.programs": "serde.relay.tvm.programs",
     "serde.relay.transform.instrument": "serde.relay.tvm.passes.instrument",
-    "serde.relay.transform.tvm.inline": "serde.relay.tvm.passes.inline",
+    "serde.relay.transform.tvm.fold_constant": "serde.relay.tvm.passes.fold_constant",
     "serde.relay.transform.tvm.qnn.passes": "serde.relay.tvm.passes.qnn.passes",
 }
 
