@@ -48,6 +48,7 @@ __all__ = ["from_relay", "write_lowered"]
 Lowering = Callable[..., RelayModel]
 
 _FUNCTIONS_IR_VERSION: Final = 8
+_OVERLOADS_IR_VERSION: Final = 10
 
 
 def from_relay(
@@ -208,7 +209,8 @@ class _OnnxWalk(ExportWalk[Value]):
     ) -> None:
         super().__init__(model, TABLE, ExportContext(TABLE, builder), report, fallback)
         self._builder = builder
-        self._functions = LocalFunctions(builder) if local_functions else None
+        self._composites = LocalFunctions(builder)
+        self._functions = self._composites if local_functions else None
 
     def parameter(self, name: str, type_: ValueType, weight: Weight | None) -> Value:
         """Declare an input or an initializer."""
@@ -231,6 +233,14 @@ class _OnnxWalk(ExportWalk[Value]):
         from serde.onnx.foreign import write_foreign
 
         return write_foreign(self._context, node, operands)
+
+    def composite(
+        self, node: Foreign, body: Function, given: Sequence[Values[Value]]
+    ) -> Generator[AnyValue, AnyValue, Sequence[Value] | None] | None:
+        """Add an operator of another domain, and a local function of its name."""
+        if not node.domain:
+            return None
+        return self._write_call(self._composites.composite(node, body, given), self._context.source)
 
     def branch_name(self, node: If) -> str:
         """Return a name that is kept for the conditional until it is written."""
@@ -345,7 +355,8 @@ def _make_native(
             if name in used and name not in ends
         )
     own = helper.make_opsetid("", builder.version)
-    opsets = [own, helper.make_opsetid(FUNCTION_DOMAIN, 1)] if builder.functions else [own]
+    own_domain = any(each.domain == FUNCTION_DOMAIN for each in builder.functions)
+    opsets = [own, helper.make_opsetid(FUNCTION_DOMAIN, 1)] if own_domain else [own]
     opsets += [helper.make_opsetid(*each) for each in builder.domains.items()]
     proto = helper.make_model(
         graph,
@@ -358,6 +369,8 @@ def _make_native(
     proto.ir_version = helper.find_min_ir_version_for([own])
     if builder.functions:
         proto.ir_version = max(proto.ir_version, _FUNCTIONS_IR_VERSION)
+    if any(each.overload for each in builder.functions):
+        proto.ir_version = max(proto.ir_version, _OVERLOADS_IR_VERSION)
     facts = {"source_format": model.meta.source_format, "source_version": model.meta.source_version}
     facts = {**model.meta.metadata, **facts}
     helper.set_model_props(proto, {key: value for key, value in facts.items() if value})

@@ -13,6 +13,7 @@ from onnx import helper, numpy_helper
 from serde.core import Array, is_installed, require
 from serde.engine.base import first_line
 from serde.errors import OptionError, RelayError, Unsupported
+from serde.onnx.custom_operators import PLAIN
 from serde.onnx.interface import declared_shape, input_dtype, value_type_proto
 from serde.onnx.model import OnnxModel
 from serde.onnx.scopes import domain_name
@@ -24,12 +25,9 @@ if TYPE_CHECKING:
     from serde.onnx.export_context import ExportContext, Value
 
 __all__ = [
-    "OUTPUTS", "PLAIN", "declared_types", "foreign_node", "may_run_foreign", "register_library",
+    "OUTPUTS", "declared_types", "foreign_attributes", "foreign_node", "may_run_foreign", "register_library",
     "register_reference_ops", "run_foreign", "write_foreign",
 ]  # fmt: skip
-
-PLAIN: Final = "ai.onnx"
-"""What ONNX's own domain, whose name is empty, is called."""
 
 OUTPUTS: Final = "$outputs"
 """Attribute that tells which outputs of an operator the results are, if not the first ones."""
@@ -163,11 +161,20 @@ def write_foreign(ctx: ExportContext, node: Foreign, operands: Sequence[Value | 
         "" if domain == PLAIN else domain,
         node.version if node.framework == "onnx" and node.version else 1,
         operands,
-        [_attribute(name, value) for name, value in node.plain_attributes.items()],
+        foreign_attributes(node),
         node.results,
         node.attributes.get(OUTPUTS),
     )
     return found if len(found) > 1 else found[0]
+
+
+def foreign_attributes(node: Foreign) -> list[onnx.AttributeProto]:
+    """Return the attributes of an operator as ONNX has them.
+
+    Raises:
+        Unsupported: One is none of ONNX's.
+    """
+    return [_attribute(name, value) for name, value in node.plain_attributes.items()]
 
 
 def _attribute(name: str, value: AnyValue) -> onnx.AttributeProto:

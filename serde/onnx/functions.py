@@ -12,13 +12,14 @@ import onnx
 from onnx import helper
 
 from serde.onnx.builder import FUNCTION_DOMAIN, GraphBuilder, GraphScope, Value, walk_nodes
-from serde.relay.ir import OpDef, UniqueNames, children, free_vars, post_order
+from serde.onnx.foreign import foreign_attributes
+from serde.relay.ir import Foreign, OpDef, UniqueNames, children, free_vars, post_order
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
 from serde.relay.ir.leaves import holds_values, leaf_names, leaves, value_types
 from serde.relay.transform.merge_equal_nodes import exact_key
 from serde.walk.export_context import Values, regroup
 
-__all__ = ["FunctionCall", "LocalFunctions"]
+__all__ = ["CompositeCall", "FunctionCall", "LocalFunctions"]
 
 _NAMING: Final = ("Composite", "PartitionedFromPattern")
 _WHOLE: Final = ("Composite", "Primitive", "Compiler")
@@ -56,6 +57,15 @@ class LocalFunctions:
             self._structures[function] = _structure(function)
         roles = tuple(_role(leaf) for each in given for leaf in leaves(each))
         return FunctionCall(self, function, name, given, (self._structures[function], roles))
+
+    def composite(
+        self, node: Foreign, body: Function, given: Sequence[Values[Value]]
+    ) -> CompositeCall:
+        """Return a call of an operator of another domain, which stands for `body`."""
+        if body not in self._structures:
+            self._structures[body] = _structure(body)
+        key = (node.domain, node.name, self._structures[body])
+        return CompositeCall(self, body, node.name, given, key, node)
 
     def name(self, function: Function, name: str) -> str:
         """Return a readable name that no other function has."""
@@ -124,7 +134,7 @@ class FunctionCall:
             owner.known[self._key] = None
             return
         outputs = owner.builder.own_outputs(scope, leaves(result), "result")
-        proto = helper.make_function(FUNCTION_DOMAIN, scope.step, self._inputs, outputs, (), ())
+        proto = self._begin(scope.step, outputs)
         for node in scope.nodes:
             node.add_to(proto)
         others = sorted({node.domain for node in walk_nodes(proto.node)} - {""})
@@ -135,6 +145,9 @@ class FunctionCall:
         owner.known[self._key] = proto
         owner.builder.functions.append(proto)
 
+    def _begin(self, name: str, outputs: Sequence[str]) -> onnx.FunctionProto:
+        return helper.make_function(FUNCTION_DOMAIN, name, self._inputs, outputs, (), ())
+
     def emit(self, scope: GraphScope, source: str) -> tuple[Value, ...] | None:
         """Append the call to a scope, or return None where the function has a gap."""
         proto = self._owner.known[self._key]
@@ -142,6 +155,57 @@ class FunctionCall:
             return None
         inputs = [leaf for each in self._given for leaf in leaves(each) if leaf.data is None]
         return self._owner.builder.add_call(scope, proto, inputs, source)
+
+
+class CompositeCall(FunctionCall):
+    """The call of an operator of another domain with a function that says what it stands for.
+
+    All operands are inputs. Functions of one name that differ are told apart by their overloads.
+    """
+
+    __slots__ = ("_node",)
+
+    def __init__(
+        self,
+        owner: LocalFunctions,
+        function: Function,
+        name: str,
+        given: Sequence[Values[Value]],
+        key: Hashable,
+        node: Foreign,
+    ) -> None:
+        super().__init__(owner, function, name, given, key)
+        self._node = node
+
+    def _variable(self, scope: GraphScope, variable: Var, given: Values[Value]) -> Values[Value]:
+        made = Value(self._owner.builder.reserve(variable.name_hint), value_types(variable.type)[0])
+        self._inputs.append(made.name)
+        return made
+
+    def _begin(self, name: str, outputs: Sequence[str]) -> onnx.FunctionProto:
+        node = self._node
+        proto = helper.make_function(
+            node.domain, node.name, self._inputs, outputs, (), (), sorted(node.plain_attributes)
+        )
+        names = [(each.domain, each.name) for each in self._owner.builder.functions]
+        count = names.count((node.domain, node.name))
+        if count:
+            proto.overload = str(count)
+        return proto
+
+    def emit(self, scope: GraphScope, source: str) -> tuple[Value, ...] | None:
+        """Append the node to a scope, or return None where its function has a gap."""
+        proto = self._owner.known[self._key]
+        if proto is None:
+            return None
+        node = self._node
+        made = self._owner.builder.add_custom(
+            scope, node.name, (node.domain, node.version),
+            [leaf for each in self._given for leaf in leaves(each)],
+            foreign_attributes(node), node.results, source,
+        )  # fmt: skip
+        scope.nodes[-1].overload = proto.overload
+        return made
 
 
 def _role(leaf: Value) -> Hashable:

@@ -17,9 +17,11 @@ import onnx
 from onnx import helper
 
 from serde.core import Report, Weight, dataclass
+from serde.core.texts import near_names
 from serde.errors import TypeInferenceError, Unsupported, UnsupportedModelError
 from serde.onnx.alternatives import expansion_of
 from serde.onnx.builder import walk_nodes
+from serde.onnx.custom_operators import PLAIN, custom_form, custom_name
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.exporter import write_lowered
 from serde.onnx.interface import value_type_proto
@@ -38,12 +40,16 @@ from serde.relay.ir import (
     value_types,
 )
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.foreign import Foreign, is_foreign
 from serde.relay.ir.leaves import as_leaves
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.transform.merge_equal_nodes import exact_key
+from serde.walk.export_fallback import ExportFallback
 
-__all__ = ["Gap", "Judge", "Verdict", "lower_part", "nodes_inside", "write_part"]
+__all__ = [
+    "Gap", "Judge", "Verdict", "lower_part", "nodes_inside", "write_listed", "write_part",
+]  # fmt: skip
 
 RESULT: Final = "serde.result"
 """Name of the results of small models, which no node of a model has."""
@@ -77,7 +83,23 @@ def write_part(
         UnsupportedModelError: ONNX cannot say some of it at that version.
     """
     report = Report() if report is None else report
-    return write_lowered(lower_part(model, opset, takes, report), opset, report)
+    return write_listed(lower_part(model, opset, takes, report), opset, report)
+
+
+def write_listed(model: RelayModel, opset: int, report: Report) -> OnnxModel:
+    """Return a lowered part as ONNX; operators that were kept are nodes of their domains.
+
+    Raises:
+        UnsupportedModelError: ONNX cannot say some of it at that version.
+    """
+    return write_lowered(model, opset, report, fallback=_Listed("onnx"))
+
+
+class _Listed(ExportFallback):
+    """Writes operators of other frameworks, too: what is in a part was listed by its name."""
+
+    def require_consent(self, node: Foreign, report: Report, where: str) -> None:
+        """Refuse nothing."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -171,22 +193,37 @@ class Judge:
         types: dict[str, _ValueType] | None = None
         constants = {each.name for each in native.proto.graph.initializer} | set(native.weights)
         for node in walk_nodes(native.proto.graph.node):
-            if node.domain not in ("", "ai.onnx"):
-                if node.domain not in self._supported.domains:
-                    found.append((node, Gap(node.op_type, f"is of the domain {node.domain}")))
-                continue
-            rule = rules.get(node.op_type)
+            plain = node.domain in ("", PLAIN)
+            op = node.op_type if plain else f"{node.domain}::{node.op_type}"
+            rule = rules.get(op) if plain else self._supported.custom_rule(op)
             if rule is None:
-                found.append((node, Gap(node.op_type, "is not in the list")))
+                found.append((node, self.unlisted(op)))
                 continue
             if types is None and (rule.reads_types or not self._supported.dynamic_shapes):
                 types = _infer_types(native)
-            reason = self._fault(node, rule, types or {}, constants)
+            schema = self._schema(node, op, native)
+            reason = self._fault(node, rule, schema, types or {}, constants)
             if reason is None and self._supported.largest_constant is not None:
                 reason = self._large(node, native.weights)
             if reason is not None:
-                found.append((node, Gap(node.op_type, reason, listed=True)))
+                found.append((node, Gap(op, reason, listed=True)))
         return found
+
+    def unlisted(self, op: str) -> Gap:
+        """Return the gap of an operator that is not in the list, and what of it is alike."""
+        known = self._supported.operators or ()
+        near = near_names(op, [each for each in known if "::" in each]) if "::" in op else ""
+        return Gap(op, f"is not in the list.{near}" if near else "is not in the list")
+
+    def takes_kept(self, node: Call) -> bool:
+        """Whether an operator that Relay does not know is one of the toolchain's own."""
+        return self._supported.custom_rule(custom_name(Foreign.of(node))) is not None
+
+    def why_kept(self, root: Expr) -> Gap:
+        """Return why what no target takes by its kind stays."""
+        if is_foreign(root) and isinstance(root, Call) and self._supported.operators is not None:
+            return self.unlisted(custom_name(Foreign.of(root)))
+        return Gap("", "stays on the host")
 
     def _key(self, root: Expr, operands: Sequence[Expr]) -> Hashable | None:
         """Return all that the exporter sees of a call of an operator or two; None of others."""
@@ -210,7 +247,7 @@ class Judge:
         try:
             model = self._as_model(root, operands)
             if lowered:
-                native = write_lowered(model, self._opset, Report())
+                native = write_listed(model, self._opset, Report())
             else:
                 native = write_part(model, self._opset, self.takes)
         except UnsupportedModelError as error:
@@ -244,15 +281,22 @@ class Judge:
         names = tuple(f"{RESULT}{index}" for index in range(count))
         return RelayModel(mod, params, ModelMeta(inputs, names))
 
+    def _schema(self, node: onnx.NodeProto, op: str, native: OnnxModel) -> AnyValue:
+        """Return the form of a node; of one of another domain, what its node shows."""
+        if "::" not in op:
+            return onnx.defs.get_schema(op, self._opset, "")
+        domains = {each.domain: each.version for each in native.proto.opset_import}
+        return custom_form(op, domains.get(node.domain, 1), len(node.input), len(node.output))
+
     def _fault(
         self,
         node: onnx.NodeProto,
         rule: OperatorRule,
+        schema: AnyValue,
         types: Mapping[str, _ValueType],
         constants: set[str],
     ) -> str | None:
         """Return what a rule says against a node."""
-        schema = onnx.defs.get_schema(node.op_type, self._opset, "")
         if rule.versions is not None and schema.since_version not in rule.versions:
             return f"version {schema.since_version}"
         given = [name for name in node.input if name]
@@ -379,10 +423,10 @@ def _attribute_fault(node: onnx.NodeProto, rule: OperatorRule, schema: AnyValue)
         return None
     given = {each.name: _plain(helper.get_attribute_value(each)) for each in node.attribute}
     for name, allowed in rule.attributes.items():
-        if name not in schema.attributes:
-            continue
         if name in given:
             value = given[name]
+        elif name not in schema.attributes:
+            continue
         else:
             default = schema.attributes[name].default_value
             if default.type == onnx.AttributeProto.UNDEFINED:
@@ -422,6 +466,8 @@ def _is_same(one: AnyValue, other: AnyValue) -> bool:
 @cache
 def _open_variables(op: str, since: int) -> frozenset[str]:
     """Return the variables of an operator's types that may be more than one type."""
+    if "::" in op:
+        return frozenset("T")
     schema = onnx.defs.get_schema(op, since, "")
     return frozenset(
         each.type_param_str for each in schema.type_constraints if len(each.allowed_type_strs) > 1

@@ -28,6 +28,13 @@ document::
     group = [1]                             # the values that it may have
     dilations = {min = 1, max = 2}          # bounds of a number, or of all of a list
     auto_pad = ["NOTSET"]
+
+    [operators."com.acme::Scale"]            # an operator of another domain, which models keep;
+    constant = ["1"]                         # its inputs and outputs are called by their numbers
+
+    [composites."com.acme::ConvRelu"]        # what becomes an operator of the toolchain's own
+    pattern = "fn (%x, %w) { nn.relu(nn.conv2d(%x, %w)) }"
+    attributes = ["strides", "padding"]      # those that may be other than the pattern says
 """
 
 from __future__ import annotations
@@ -42,6 +49,14 @@ from typing import Any as AnyValue, Final
 from serde.core import dataclass, field, parse_json, require
 from serde.core.limits import MAX_MANIFEST_BYTES, MAX_RANK
 from serde.errors import OptionError
+from serde.onnx.custom_operators import (
+    PLAIN,
+    Composite,
+    custom_form,
+    is_custom,
+    meant_custom,
+    require_custom,
+)
 from serde.onnx.elements import CODES
 from serde.onnx.versions import CHANGES, Change
 
@@ -106,6 +121,7 @@ class SupportedOperators:
         int64: Whether integers of 64 bits stay that 32 hold, too.
         largest_constant: Most bytes of a weight.
         domains: Domains besides ONNX's own of which it has all operators.
+        composites: What becomes operators of its own.
         source: Where the facts come from.
         date: Of when they are.
     """
@@ -117,8 +133,16 @@ class SupportedOperators:
     int64: bool = True
     largest_constant: int | None = None
     domains: frozenset[str] = frozenset()
+    composites: tuple[Composite, ...] = ()
     source: str = ""
     date: str = ""
+
+    def custom_rule(self, name: str) -> OperatorRule | None:
+        """Return what is taken of an operator of another domain; None where it is not."""
+        if self.operators is not None and name in self.operators:
+            return self.operators[name]
+        whole = name.partition("::")[0] in self.domains
+        return OperatorRule() if whole or any(name == c.name for c in self.composites) else None
 
     def require_opset(self, opset: int) -> None:
         """Refuse an operator set that the toolchain does not read.
@@ -224,6 +248,7 @@ def _parse(document: AnyValue, where: str) -> SupportedOperators:
         max_opset=_parse_count(document, "max_opset", where),
         largest_constant=_parse_count(document, "largest_constant", where),
         domains=_parse_list(document, "domains", where, _check_text) or frozenset(),
+        composites=_parse_composites(document, where),
         name=text("name"),
         source=text("source"),
         date=text("date"),
@@ -236,7 +261,7 @@ Sets = Mapping[str, AnyValue]
 """dtypes by the names that stand for them."""
 
 _TOP_KEYS: Final = (
-    "date", "domains", "dtypes", "dynamic_shapes", "int64", "largest_constant", "max_opset",
+    "composites", "date", "domains", "dtypes", "dynamic_shapes", "int64", "largest_constant", "max_opset",
     "max_rank", "name", "operators", "sets", "source",
 )  # fmt: skip
 _RULE_KEYS: Final = (
@@ -278,7 +303,8 @@ def _parse_operators(
     else:
         raise OptionError(f"{where}operators: expected names or tables, found {_kind(source)}")
     found = {}
-    for name, table in tables.items():
+    for given, table in tables.items():
+        name = given.removeprefix(f"{PLAIN}::") if isinstance(given, str) else given
         schemas = _schemas(name, where)
         at = f"{where}{name}: "
         if table is True:
@@ -289,11 +315,32 @@ def _parse_operators(
     return found
 
 
+def _parse_composites(document: Mapping[str, AnyValue], where: str) -> tuple[Composite, ...]:
+    tables = _typed(document, "composites", Mapping, "a table", where) or {}
+    found = []
+    for name, table in tables.items():
+        require_custom(name, f"{where}composites: ")
+        at = f"{where}composites: {name}: "
+        if not isinstance(table, Mapping):
+            raise OptionError(f"{at}expected a table, found {_kind(table)}")
+        _check_keys(table, ("attributes", "pattern"), at)
+        pattern = _typed(table, "pattern", str, "Relay's text of a function", at)
+        if pattern is None:
+            raise OptionError(f"{at}expected a key pattern")
+        told = _parse_list(table, "attributes", at, _check_text) or frozenset()
+        found.append(Composite(name, pattern, tuple(sorted(told))))
+    return tuple(found)
+
+
 def _schemas(name: AnyValue, where: str) -> list[AnyValue]:
     """Return the forms that an operator has had."""
+    if is_custom(name):
+        return [custom_form(name)]
+    name = name.removeprefix(f"{PLAIN}::") if isinstance(name, str) else name
     if not isinstance(name, str) or name not in CHANGES:
         folded = {each.casefold(): each for each in CHANGES}
         near = [folded[each] for each in difflib.get_close_matches(str(name).casefold(), folded, 1)]
+        near = [meant_custom(str(name))] if meant_custom(str(name)) else near
         hint = f"; meant {near[0]}?" if near else ""
         raise OptionError(f"{where}{name!r} is no operator of ONNX{hint}")
     import onnx
@@ -389,9 +436,12 @@ def _check_rank(value: AnyValue) -> str | None:
 
 
 def _check_version(name: str) -> Check:
-    known = [version for version, how in sorted(CHANGES[name].items()) if how is not Change.REMOVED]
+    changes = sorted(CHANGES.get(name, {}).items())
+    known = [version for version, how in changes if how is not Change.REMOVED]
 
     def check(value: AnyValue) -> str | None:
+        if is_custom(name):
+            return None if type(value) is int and value > 0 else "a version of its domain"
         text = ", ".join(map(str, known))
         return None if value in known else f"a version at which {name} changed ({text})"
 
@@ -410,7 +460,8 @@ def _parse_attributes(
 ) -> dict[str, tuple[AnyValue, ...] | Bounds]:
     attributes = _typed(table, "attributes", Mapping, "a table", where) or {}
     known = {name for schema in schemas for name in schema.attributes}
-    _check_keys(attributes, known, f"{where}attributes: ")
+    if not is_custom(schemas[0].name):
+        _check_keys(attributes, known, f"{where}attributes: ")
     return {
         name: _parse_values(value, f"{where}attributes: {name}: ")
         for name, value in attributes.items()

@@ -24,8 +24,7 @@ from serde.bridge.formats import PIVOT, get_bridge
 from serde.conversion.prepare import PrepareOptions, prepare
 from serde.core import Report, Weight, dataclass, pause_garbage_collection
 from serde.errors import OptionError, UnsupportedModelError
-from serde.onnx.exporter import write_lowered
-from serde.onnx.judge import Gap, Judge, Verdict, lower_part
+from serde.onnx.judge import Gap, Judge, Verdict, lower_part, write_listed
 from serde.onnx.lowering import arrange
 from serde.onnx.profile import SupportedOperators, read_supported
 from serde.onnx.schemas import newest_opset
@@ -196,6 +195,11 @@ def partition_model(
     if not rules.int64:
         model = narrow_integers(model, report)
     judge = Judge(rules, opset, model.params)
+    if rules.composites or any("::" in each for each in rules.operators or ()):
+        from serde.target.composites import merge_composites
+
+        model = model.evolve(mod=InferType().run(model.mod)[0])
+        model = merge_composites(model, rules, judge, report)
     model = arrange(model, opset, keep_functions=True, takes=judge.takes)
     model = fold_weights(model, report=report, share=False)
     model = model.evolve(mod=InferType().run(model.mod)[0])
@@ -213,7 +217,7 @@ class _Partitioner:
         self._min_nodes = min_nodes
         self._toolchain = supported.name
         self._judge = Judge(supported, opset, model.params)
-        self._graph = find_units(model.main, self._fuses)
+        self._graph = find_units(model.main, self._fuses, self._judge.takes_kept)
         self._verdicts = [self._judge_unit(unit) for unit in self._graph.units]
 
     def run(self) -> Partition:
@@ -240,7 +244,7 @@ class _Partitioner:
 
     def _judge_unit(self, unit: Unit) -> Verdict:
         if not unit.may_leave:
-            return Verdict((), (Gap("", "stays on the host"),))
+            return Verdict((), (self._judge.why_kept(unit.root),))
         return self._judge.judge(unit.root, unit.operands)
 
     def _assign(self) -> list[int | None]:
@@ -259,7 +263,7 @@ class _Partitioner:
     def _write(self, part: RelayModel) -> tuple[Counter[str], list[Gap]]:
         """Return the operators that are written for a region, and those that may not be."""
         try:
-            native = write_lowered(part, self._opset, Report())
+            native = write_listed(part, self._opset, Report())
         except UnsupportedModelError as error:
             return Counter(), [Gap("", issue.reason) for issue in error.report.issues]
         gaps = [gap for _node, gap in self._judge.find_gaps(native)]
@@ -277,7 +281,7 @@ class _Partitioner:
         )
         found: dict[int, Gap] = {}
         try:
-            native = write_lowered(part, self._opset, Report())
+            native = write_listed(part, self._opset, Report())
         except UnsupportedModelError as error:
             named = [(issue.node, Gap("", issue.reason)) for issue in error.report.issues]
         else:

@@ -139,12 +139,17 @@ def spread_tuples(function: Function) -> Function:
     )
 
 
-def find_units(function: Function, fuses: Callable[[Call, tuple[Expr, ...]], bool]) -> UnitGraph:
+def find_units(
+    function: Function,
+    fuses: Callable[[Call, tuple[Expr, ...]], bool],
+    takes_kept: Callable[[Call], bool] = lambda _call: False,
+) -> UnitGraph:
     """Return a function as units.
 
     Args:
         function: A function with inferred types.
         fuses: Whether a layer with its bias, which ends at these operands, is to be one unit.
+        takes_kept: Whether an operator that was kept may leave.
     """
     function = spread_tuples(function)
     graph = UnitGraph(function, results=list(as_leaves([function.body])))
@@ -158,7 +163,7 @@ def find_units(function: Function, fuses: Callable[[Call, tuple[Expr, ...]], boo
         function.body, base, lambda _node, scope: (scope.inner("then"), scope.inner("else")),
         free_vars,
     )  # fmt: skip
-    _UnitFinder(graph, placement, base, fuses).run()
+    _UnitFinder(graph, placement, base, fuses, takes_kept).run()
     return graph
 
 
@@ -179,7 +184,9 @@ class _UnitFinder:
         placement: Placement,
         base: Scope,
         fuses: Callable[[Call, tuple[Expr, ...]], bool],
+        takes_kept: Callable[[Call], bool],
     ) -> None:
+        self._takes_kept = takes_kept
         self._graph = graph
         self._placement = placement
         self._base = base
@@ -232,11 +239,25 @@ class _UnitFinder:
     ) -> Unit:
         graph = self._graph
         leaves = tuple(dict.fromkeys(operands))
-        own = may_leave and _may_leave(root, leaves) and all(map(_is_tensor, leaves))
+        own = may_leave and self._may_leave(root, leaves) and all(map(_is_tensor, leaves))
         unit = Unit(len(graph.units), root, leaves, inner, own)
         graph.units.append(unit)
         graph.producers[root] = unit
         return unit
+
+    def _may_leave(self, root: Expr, operands: Sequence[Expr]) -> bool:
+        """Whether an expression is of a kind that a target may take."""
+        kept = filter(is_foreign, nodes_inside(root, operands))
+        if not all(isinstance(each, Call) and self._takes_kept(each) for each in kept):
+            return False
+        if not holds_values(root.type) or not all(map(_holds_tensor, value_types(root.type))):
+            return False
+        if not isinstance(root, Call):
+            return isinstance(root, If)
+        if isinstance(root.op, Function):
+            attrs = root.op.attrs
+            return "Compiler" not in attrs and any(key in attrs for key in _WHOLE)
+        return isinstance(root.op, OpDef)
 
     def _operands_of_branches(self, node: If) -> list[Expr]:
         """Return what a conditional and its branches read from around it."""
@@ -303,20 +324,6 @@ def _bound_by_lets(body: Expr) -> dict[Expr, frozenset[Var]]:
         if own:
             found[node] = own
     return found
-
-
-def _may_leave(root: Expr, operands: Sequence[Expr]) -> bool:
-    """Whether an expression is of a kind that a target may take."""
-    if any(map(is_foreign, nodes_inside(root, operands))):
-        return False
-    if not holds_values(root.type) or not all(map(_holds_tensor, value_types(root.type))):
-        return False
-    if not isinstance(root, Call):
-        return isinstance(root, If)
-    if isinstance(root.op, Function):
-        attrs = root.op.attrs
-        return "Compiler" not in attrs and any(key in attrs for key in _WHOLE)
-    return isinstance(root.op, OpDef)
 
 
 def _holds_tensor(type_: TensorType | SequenceType) -> bool:

@@ -214,6 +214,12 @@ class ExportWalk(ABC, Generic[ValueT]):
         """
         return None
 
+    def composite(
+        self, node: Foreign, body: Function, given: Sequence[Values[ValueT]]
+    ) -> Generator[AnyValue, AnyValue, Sequence[ValueT] | None] | None:
+        """Write an operator of a domain of its own that has a body, as :meth:`local_call` does."""
+        return None
+
     def foreign(self, node: Foreign, operands: Sequence[ValueT | None]) -> AnyValue:
         """Write an operator that Relay does not know.
 
@@ -411,6 +417,10 @@ class ExportWalk(ABC, Generic[ValueT]):
         (given,) = operands
         if not isinstance(given, tuple):
             return None
+        body = call.attrs["body"]
+        local = self.composite(node, body, given) if own is None and body is not None else None
+        if local is not None:
+            return self._local(local, call)
         if own is None:
             return self._note_types(self.foreign(node, node.arrange(given)), type_)
         result = self.fallback.run(own, context, call, given, context.source)

@@ -34,7 +34,7 @@ __all__ = [
 _LAYOUTS: Final = {3: ("CHW", "HWC"), 4: ("NCHW", "NHWC")}
 """Axes of images by their number, of which 1, 3 or 4 channels tell."""
 _OUTPUTS: Final = ("num_detections", "detection_boxes", "detection_scores", "detection_classes")
-_TOLD_BY_WEIGHTS: Final = ("channels", "kernel_size", "units")
+TOLD_BY_WEIGHTS: Final = ("channels", "kernel_size", "units")
 """Attributes that a pattern may leave out, as an operand tells them."""
 
 
@@ -310,7 +310,7 @@ def _replaced(
 
     def check(match: Match) -> Expr | None:
         same = all(
-            value == node.attrs[name] or (value is None and name in _TOLD_BY_WEIGHTS)
+            value == node.attrs[name] or (value is None and name in TOLD_BY_WEIGHTS)
             for key, node in match.nodes.items()
             if isinstance(key, Call) and isinstance(node, Call)
             for name, value in key.attrs.items()
