@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from serde.onnx.export_context import ExportContext, Value
 
 __all__ = [
-    "OUTPUTS", "declared_types", "foreign_attributes", "foreign_node", "may_run_foreign", "register_library",
-    "register_reference_ops", "run_foreign", "write_foreign",
+    "OUTPUTS", "custom_libraries", "declared_types", "foreign_attributes", "foreign_node",
+    "may_run_foreign", "reference_ops", "register_library", "register_reference_ops", "run_foreign",
+    "write_foreign",
 ]  # fmt: skip
 
 OUTPUTS: Final = "$outputs"
@@ -67,6 +68,16 @@ def register_reference_ops(*operators: AnyValue) -> None:
     """
     for each in operators:
         _REFERENCE_OPS[each.op_domain, each.__name__] = each
+
+
+def custom_libraries() -> list[str]:
+    """Return the libraries that :func:`register_library` was given."""
+    return list(_LIBRARIES)
+
+
+def reference_ops() -> list[AnyValue]:
+    """Return the classes that :func:`register_reference_ops` was given."""
+    return list(_REFERENCE_OPS.values())
 
 
 def declared_types(values: Sequence[onnx.ValueInfoProto]) -> Iterator[tuple[str, TensorType]]:
@@ -233,7 +244,7 @@ def _run_reference(
     from onnx.reference import ReferenceEvaluator
 
     try:
-        evaluator = ReferenceEvaluator(model, new_ops=list(_REFERENCE_OPS.values()))
+        evaluator = ReferenceEvaluator(model, new_ops=reference_ops())
         return [np.asarray(each) for each in evaluator.run(None, dict(feeds))]
     except Exception as error:
         reasons.append(f"reference: {first_line(error)}")

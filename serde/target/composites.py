@@ -18,7 +18,7 @@ from serde.onnx.profile import SupportedOperators
 from serde.relay.ir import Foreign, IRModule, OpDef, RelayModel, TensorType, value_types
 from serde.relay.ir.bodies import map_bodies
 from serde.relay.ir.compare import structural_equal
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Span, Tuple, TupleGetItem, Var
 from serde.relay.ir.foreign import PIVOT_FRAMEWORK, foreign_calls, is_foreign
 from serde.relay.ir.leaves import as_leaves
 from serde.relay.ir.types import TupleType, is_complete
@@ -53,7 +53,7 @@ def read_composites(given: Iterable[AnyValue]) -> tuple[Composite, ...]:
         OptionError: One is something else.
     """
     found = []
-    for each in given:
+    for each in given if isinstance(given, (list, tuple)) else (given,):
         entry = tuple(each) if isinstance(each, (tuple, list)) else ()
         if not 2 <= len(entry) <= 3 or not isinstance(entry[1], (str, Function, DFPattern)):
             expected = "a name, a pattern and perhaps a function that says what is told of a match"
@@ -179,6 +179,7 @@ class _Merger:
             return new
         told = rule.tell(group)
         if told is None:
+            self.unused[rule.name] = f"composite {rule.name}: its function takes no match"
             return new
         inside = dict(zip(group.args, group.function.params, strict=True))
         if rule.operands:
@@ -230,7 +231,7 @@ class _Merger:
             call = Foreign(
                 framework=PIVOT_FRAMEWORK, name=op, domain=domain, version=1,
                 attributes=dict(attributes), results=results,
-            ).build(args, old.span, body=function)  # fmt: skip
+            ).build(args, old.span or Span(op), body=function)  # fmt: skip
         except RelayError as error:
             raise OptionError(f"composite {name}: {error}") from error
         gaps = self._judge.judge(call, tuple(as_leaves(args))).gaps

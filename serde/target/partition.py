@@ -17,23 +17,26 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any as AnyValue, Final
 
 from serde.bridge.formats import PIVOT, get_bridge
 from serde.conversion.prepare import PrepareOptions, prepare
-from serde.core import Report, Weight, dataclass, pause_garbage_collection
+from serde.core import Report, Weight, dataclass, pause_garbage_collection, replace
 from serde.errors import OptionError, UnsupportedModelError
 from serde.onnx.judge import Gap, Judge, Verdict, lower_part, write_listed
 from serde.onnx.lowering import arrange
-from serde.onnx.profile import SupportedOperators, read_supported
+from serde.onnx.profile import read_supported
 from serde.onnx.schemas import newest_opset
 from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
 from serde.relay.ir import IRModule, RelayModel, free_vars, rewrite
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
+from serde.relay.ir.types import TensorType
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.integer_widths import narrow_integers
 from serde.relay.transform.weight_folding import fold_weights
+from serde.target.composites import inline_composite, merge_composites, read_composites
+from serde.target.costs import Candidate, Cost, choose, read_cost
 from serde.target.cutting import Cutting, keep
 from serde.target.layering import Layering, Tensor, assign_regions
 from serde.target.units import Unit, UnitGraph, find_units
@@ -137,6 +140,10 @@ def partition_for_onnx(
     opset: int = DEFAULT_TARGET,
     supported: AnyValue = None,
     min_nodes: int = 1,
+    composites: Sequence[AnyValue] = (),
+    cost: Cost | None = None,
+    mod_name: str = "default",
+    report: Report | None = None,
 ) -> IRModule:
     """Return a module whose parts that an ONNX toolchain takes are functions of their own.
 
@@ -150,14 +157,22 @@ def partition_for_onnx(
         supported: What the toolchain takes: see :mod:`serde.onnx.profile`; None for all
             that can be written.
         min_nodes: Least number of Relay's operators in a region.
+        composites: See :func:`partition_model`.
+        cost: Likewise.
+        mod_name: Likewise.
+        report: Filled with notes.
 
     Raises:
         OptionError: An option cannot be used, or `supported` has a mistake.
     """
     bridge = get_bridge(PIVOT)
     options = bridge.bind_import({})
-    model = bridge.to_relay(bridge.load(mod, params, options), options, report=Report())
-    found = partition_model(model, opset=opset, supported=supported, min_nodes=min_nodes)
+    report = Report() if report is None else report
+    model = bridge.to_relay(bridge.load(mod, params, options), options, report=report)
+    found = partition_model(
+        model, opset=opset, supported=supported, min_nodes=min_nodes, composites=composites,
+        cost=cost, mod_name=mod_name, report=report,
+    )  # fmt: skip
     return bind_weights(found.model)
 
 
@@ -168,6 +183,9 @@ def partition_model(
     opset: int = DEFAULT_TARGET,
     supported: AnyValue = None,
     min_nodes: int = 1,
+    composites: Sequence[AnyValue] = (),
+    cost: Cost | None = None,
+    mod_name: str = "default",
     passes: PrepareOptions | None = None,
     report: Report | None = None,
 ) -> Partition:
@@ -178,6 +196,14 @@ def partition_model(
         opset: Version of the operator set that regions are written in.
         supported: What the toolchain takes: see :mod:`serde.onnx.profile`.
         min_nodes: Least number of Relay's operators in a region.
+        composites: What becomes operators of the toolchain's own, besides those of the list: a
+            name such as ``"com.acme::ConvRelu"``, a pattern of
+            :mod:`serde.relay.dataflow_pattern`, and perhaps a function that gets the last call of
+            a match and returns whether it is taken, or the attributes of the operator; or
+            Relay's text of a function and the names of attributes that are told.
+        cost: Returns what a candidate costs on the chip, transfers included, less what it costs
+            on the host; see :mod:`serde.target.costs`.
+        mod_name: Stands in the names of regions: ``tvmgen_<mod_name>_onnx_main_0``.
         passes: What is done to the model before.
         report: Filled with notes.
 
@@ -189,34 +215,48 @@ def partition_model(
         raise OptionError(f"opset {opset}: expected {LOWEST_TARGET} to {newest_opset()}")
     if type(min_nodes) is not int or min_nodes < 1:
         raise OptionError(f"min_nodes: expected a number from 1 on, found {min_nodes!r}")
+    if not isinstance(mod_name, str) or not _MOD_NAME.fullmatch(mod_name):
+        raise OptionError(f"mod_name: expected letters, digits and _, found {mod_name!r}"[:200])
     rules = read_supported(supported)
     rules.require_opset(opset)
+    if composites:
+        own = read_composites(composites)
+        rules = replace(rules, composites=(*rules.composites, *own))
     model = prepare(model, passes or PrepareOptions(), report=report)
     if not rules.int64:
         model = narrow_integers(model, report)
     judge = Judge(rules, opset, model.params)
     if rules.composites or any("::" in each for each in rules.operators or ()):
-        from serde.target.composites import merge_composites
-
         model = model.evolve(mod=InferType().run(model.mod)[0])
         model = merge_composites(model, rules, judge, report)
     model = arrange(model, opset, keep_functions=True, takes=judge.takes)
     model = fold_weights(model, report=report, share=False)
     model = model.evolve(mod=InferType().run(model.mod)[0])
-    return _Partitioner(model, rules, opset, min_nodes).run()
+    judge = Judge(rules, opset, model.params)
+    return _Partitioner(model, judge, Choices(opset, min_nodes, cost, mod_name), rules.name).run()
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What is asked of a partition; see :func:`partition_model`."""
+
+    opset: int
+    min_nodes: int
+    cost: Cost | None
+    mod_name: str
 
 
 class _Partitioner:
     """Partitions one model."""
 
     def __init__(
-        self, model: RelayModel, supported: SupportedOperators, opset: int, min_nodes: int
+        self, model: RelayModel, judge: Judge, choices: Choices, toolchain: str = ""
     ) -> None:
         self._model = model
-        self._opset = opset
-        self._min_nodes = min_nodes
-        self._toolchain = supported.name
-        self._judge = Judge(supported, opset, model.params)
+        self._choices = choices
+        self._opset = choices.opset
+        self._toolchain = toolchain
+        self._judge = judge
         self._graph = find_units(model.main, self._fuses, self._judge.takes_kept)
         self._verdicts = [self._judge_unit(unit) for unit in self._graph.units]
 
@@ -258,7 +298,34 @@ class _Partitioner:
                 here = source is not None and inside[source.number]
             inside.append(here)
         sizes = list(map(_count, self._graph.units))
-        return assign_regions(_layering(self._graph, inside), sizes, self._min_nodes)
+        least, layering = self._choices.min_nodes, _layering(self._graph, inside, self._model.params)
+        regions, cost_of = assign_regions(layering, sizes, least), self._choices.cost
+        if cost_of is None:
+            return regions
+
+        def cost(units: Sequence[int]) -> float:
+            return read_cost(cost_of, self._candidate(units, layering))
+
+        def is_large(units: Sequence[int]) -> bool:
+            return sum(sizes[unit] for unit in units) >= least
+
+        return choose(layering, regions, cost, is_large)
+
+    def _candidate(self, units: Sequence[int], graph: Layering) -> Candidate:
+        """Return what a user's cost is asked of: units in one region."""
+        inside = set(units)
+        made = {number for unit in units for number in graph.gives[unit]}
+        taken = dict.fromkeys(number for unit in units for number in graph.reads[unit])
+        given = [graph.tensors[each] for each in taken if each not in made]
+        outer = [graph.tensors[each] for each in sorted(made)]
+        outer = [each for each in outer if each.is_result or not inside.issuperset(each.consumers)]
+        members = [self._graph.units[unit] for unit in sorted(inside)]
+        return Candidate(
+            tuple(node for unit in members for node in self._verdicts[unit.number].nodes),
+            tuple(call for unit in members for call in unit.inner),
+            tuple(each.type for each in given if each.type is not None),
+            tuple(each.type for each in outer if each.type is not None),
+        )
 
     def _write(self, part: RelayModel) -> tuple[Counter[str], list[Gap]]:
         """Return the operators that are written for a region, and those that may not be."""
@@ -299,7 +366,7 @@ class _Partitioner:
     def _finish(
         self, cutter: Cutting, parts: Sequence[tuple[RelayModel, Counter[str]]]
     ) -> Partition:
-        names = _choose_names(cutter.model, len(parts))
+        names = _choose_names(cutter.model, len(parts), self._choices.mod_name)
         model = _assemble(cutter, [part for part, _ in parts], names, self._opset)
         regions = tuple(
             Region(
@@ -330,17 +397,18 @@ def _count(unit: Unit) -> int:
     return max(len(unit.inner), 1)
 
 
+_MOD_NAME: Final = re.compile("[A-Za-z0-9_]{1,60}")
 _NUMBERED: Final = re.compile(r"unit([0-9]+)(?![0-9])")
 
 
-def _choose_names(model: RelayModel, count: int) -> list[str]:
+def _choose_names(model: RelayModel, count: int, mod_name: str) -> list[str]:
     """Return the names of the regions' functions, none of which a function has already."""
     taken = {variable.name_hint for variable in model.mod.functions}
-    names = (f"tvmgen_default_{COMPILER}_main_{number}" for number in itertools.count())
+    names = (f"tvmgen_{mod_name}_{COMPILER}_main_{number}" for number in itertools.count())
     return list(itertools.islice((name for name in names if name not in taken), count))
 
 
-def _layering(graph: UnitGraph, inside: list[bool]) -> Layering:
+def _layering(graph: UnitGraph, inside: list[bool], weights: Collection[str]) -> Layering:
     """Return units and the tensors between them as numbers."""
     tensors: list[Tensor] = []
     numbers: dict[Expr, int] = {}
@@ -351,7 +419,9 @@ def _layering(graph: UnitGraph, inside: list[bool]) -> Layering:
         if leaf not in numbers:
             unit = graph.producer(leaf)
             numbers[leaf] = len(tensors)
-            tensors.append(Tensor(None if unit is None else unit.number))
+            is_weight = isinstance(leaf, Var) and leaf.name_hint in weights
+            type_ = leaf.type if isinstance(leaf.type, TensorType) and not is_weight else None
+            tensors.append(Tensor(None if unit is None else unit.number, type=type_))
             if unit is not None:
                 gives[unit.number].append(numbers[leaf])
         return numbers[leaf]
@@ -385,7 +455,7 @@ def _assemble(
         args: list[Expr] = []
         for param in function.params:
             if param.name_hint in by_name:
-                args.append(rewrite(by_name[param.name_hint], keep, memo))
+                args.append(rewrite(by_name[param.name_hint], inline_composite, memo))
             else:
                 args.append(_weight_variable(param, part, weights, variables))
         call = Call(variable, args)
@@ -394,7 +464,7 @@ def _assemble(
         for index, leaf in enumerate(outputs):
             memo[leaf] = call if len(outputs) == 1 else TupleGetItem(call, index)
     main = cutting.graph.function
-    body = rewrite(main.body, keep, memo)
+    body = rewrite(main.body, inline_composite, memo)
     used = {each.name_hint for each in free_vars(body)}
     params = [each for name, each in variables.items() if name not in weights or name in used]
     # Without a region, nothing else tells for what the model was partitioned.

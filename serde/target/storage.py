@@ -18,6 +18,7 @@ from serde.core.limits import MAX_GRAPH_TEXT_BYTES, MAX_RANK, MAX_SPLIT_MANIFEST
 from serde.errors import FormatError, RelayError
 from serde.io.contained import member_path, read_small
 from serde.io.directories import atomic_directory
+from serde.io.fingerprint import sha256_of
 from serde.io.tvm_params import read_params, write_params
 from serde.onnx import codec
 from serde.onnx.elements import ELEMENTS
@@ -34,8 +35,11 @@ __all__ = ["Stored", "host_module", "is_folder", "load_folder", "manifest_of", "
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = "serde.split"
 VERSION: Final = 1
+DIGESTS: Final = "sha256"
+"""Key of the digests of all files by name, which folders of serde 1.0 do not have."""
 _HOST: Final = "host.relay"
 _PARAMS: Final = "host.params"
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
 _PLAIN_NAME: Final = re.compile("[A-Za-z0-9_-]{1,100}")
 
 
@@ -59,7 +63,7 @@ def host_module(stored: Stored) -> IRModule:
 
 
 def manifest_of(stored: Stored) -> dict[str, AnyValue]:
-    """Return the manifest of a folder."""
+    """Return the manifest of a folder, without the digests of its files."""
     program = stored.program
     return {
         "format": FORMAT,
@@ -136,7 +140,8 @@ def save_folder(stored: Stored, path: str | os.PathLike[str]) -> Path:
         if stored.hosts:
             (staged / _HOST).write_text(host_module(stored).astext(), encoding="utf-8")
             write_params(weights, staged / _PARAMS)
-        text = json.dumps(manifest_of(stored), indent=1)
+        digests = {each.name: sha256_of(each) for each in sorted(staged.iterdir())}
+        text = json.dumps({**manifest_of(stored), DIGESTS: digests}, indent=1)
         (staged / MANIFEST).write_text(text + "\n", encoding="utf-8")
     return Path(path)
 
@@ -156,6 +161,7 @@ def load_folder(path: str | os.PathLike[str]) -> Stored:
     manifest = _Table(_read_manifest(root), f"{root}/{MANIFEST}")
     manifest.require("format", FORMAT)
     manifest.require("version", VERSION)
+    _check_digests(root, manifest)
     regions = {
         table.text("name"): _read_region(root, table) for table in manifest.tables("regions")
     }
@@ -222,6 +228,16 @@ class _Table:
         items = self._get(key, list, "a list of objects")
         return [_Table(item, self.path) for item in items]
 
+    def digests(self) -> Mapping[str, str] | None:
+        """Return the digests of files by name; None where there are none."""
+        if DIGESTS not in self._value:
+            return None
+        items: Mapping[str, AnyValue] = self._get(DIGESTS, dict, "digests by file")
+        for name, each in items.items():
+            if not isinstance(each, str) or not _DIGEST.fullmatch(each):
+                raise self.fault(f"{DIGESTS}: {name}: expected 64 digits, found {each!r}"[:300])
+        return items
+
     def shape(self, key: str) -> list[AnyValue]:
         """Return a shape: lengths, names of symbols, and nulls."""
         items = self._get(key, list, "a shape")
@@ -242,6 +258,23 @@ def _read_manifest(root: str) -> AnyValue:
         return parse_json(read_small(path, MAX_SPLIT_MANIFEST_BYTES).decode("utf-8"))
     except ValueError as error:
         raise FormatError(f"no JSON: {error}", path=path) from None
+
+
+def _check_digests(root: str, manifest: _Table) -> None:
+    """Refuse a folder whose files are not those that were written with its manifest."""
+    digests = manifest.digests()
+    if digests is None:
+        return
+    used = {each.text("file") for each in manifest.tables("regions")}
+    used |= {_HOST, _PARAMS} if manifest.tables("hosts") else set()
+    unknown = sorted(used - digests.keys())
+    if unknown:
+        raise manifest.fault(f"{DIGESTS}: expected the digest of {unknown[0]}, found none")
+    for name, expected in digests.items():
+        path = member_path(root, name)
+        found = sha256_of(path)
+        if found != expected:
+            raise FormatError(f"{DIGESTS}: expected {expected}, found {found}"[:300], path=path)
 
 
 def _read_port(table: _Table) -> Port:
