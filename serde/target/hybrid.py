@@ -11,6 +11,7 @@ import numpy as np
 
 from serde.core import Array, dataclass
 from serde.engine.fitting import bind_inputs
+from serde.engine.foreign import calling
 from serde.errors import OptionError
 from serde.relay.ir import Function, GlobalVar, IRModule, RelayModel
 from serde.relay.ir.leaves import leaves
@@ -171,10 +172,13 @@ class HybridExecutor:
         self._program = module.program
         engine = open_host(host)
         runs: dict[str, Run] = {
-            name: engine.open(part, module.others) for name, part in module.hosts.items()
+            name: open_runner(runner, region, **options) for name, region in module.regions.items()
         }
-        for name, region in module.regions.items():
-            runs[name] = open_runner(runner, region, **options)
+        steps = {step.name for step in self._program.steps}
+        inside = {name: run for name, run in runs.items() if name not in steps}
+        for name, part in module.hosts.items():
+            run = engine.open(part, module.others)
+            runs[name] = _with_regions(run, inside) if inside else run
         self._steps = [(step, runs[step.name]) for step in self._program.steps]
         self._last_use = _last_uses(self._program)
         self.seconds: dict[str, float] = {}
@@ -239,6 +243,16 @@ class HybridExecutor:
             for name in dropped:
                 del values[name]
         return [np.asarray(values[name]) for name in self._program.results]
+
+
+def _with_regions(run: Run, regions: Mapping[str, Run]) -> Run:
+    """Return what runs a part of the host that calls regions in branches or loops."""
+
+    def run_part(arrays: Sequence[Array]) -> Sequence[Array]:
+        with calling(regions):
+            return run(arrays)
+
+    return run_part
 
 
 def _last_uses(program: Program) -> list[tuple[str, ...]]:

@@ -17,13 +17,14 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any as AnyValue, Final
 
 from serde.bridge.formats import PIVOT, get_bridge
 from serde.conversion.prepare import PrepareOptions, prepare
 from serde.core import Report, Weight, dataclass, pause_garbage_collection, replace
 from serde.errors import OptionError, UnsupportedModelError
+from serde.onnx.export_context import MAX_LEVEL
 from serde.onnx.judge import Gap, Judge, Verdict, lower_part, write_listed
 from serde.onnx.lowering import arrange
 from serde.onnx.profile import read_supported
@@ -38,6 +39,7 @@ from serde.relay.transform.weight_folding import fold_weights
 from serde.target.composites import inline_composite, merge_composites, read_composites
 from serde.target.costs import Candidate, Cost, choose, read_cost
 from serde.target.cutting import Cutting, keep
+from serde.target.nesting import Inside, enter
 from serde.target.layering import Layering, Tensor, assign_regions
 from serde.target.units import Unit, UnitGraph, find_units
 
@@ -90,6 +92,11 @@ class PlacedNode:
     region: int | None
     gaps: tuple[Gap, ...]
     sources: tuple[int, ...]
+
+    def moved(self, nodes: int, regions: int) -> PlacedNode:
+        """Return what it is behind so many other nodes and regions."""
+        region = None if self.region is None else self.region + regions
+        return replace(self, region=region, sources=tuple(each + nodes for each in self.sources))
 
 
 @dataclass(frozen=True)
@@ -250,8 +257,16 @@ class _Partitioner:
     """Partitions one model."""
 
     def __init__(
-        self, model: RelayModel, judge: Judge, choices: Choices, toolchain: str = ""
+        self,
+        model: RelayModel,
+        judge: Judge,
+        choices: Choices,
+        toolchain: str = "",
+        names: Iterator[str] | None = None,
+        level: int = 0,
     ) -> None:
+        self._names = _region_names(model, choices.mod_name) if names is None else names
+        self._level = level
         self._model = model
         self._choices = choices
         self._opset = choices.opset
@@ -366,9 +381,8 @@ class _Partitioner:
     def _finish(
         self, cutter: Cutting, parts: Sequence[tuple[RelayModel, Counter[str]]]
     ) -> Partition:
-        names = _choose_names(cutter.model, len(parts), self._choices.mod_name)
-        model = _assemble(cutter, [part for part, _ in parts], names, self._opset)
-        regions = tuple(
+        names = list(itertools.islice(self._names, len(parts)))
+        regions = [
             Region(
                 names[number],
                 sum(map(_count, cutter.members[number])),
@@ -377,9 +391,33 @@ class _Partitioner:
                 len(cutter.outputs[number]),
             )
             for number, (_part, nodes) in enumerate(parts)
-        )
-        nodes = tuple(self._place(unit, cutter.groups[unit.number]) for unit in self._graph.units)
-        return Partition(model, regions, nodes, self._opset, self._toolchain)
+        ]
+        nodes = [self._place(unit, cutter.groups[unit.number]) for unit in self._graph.units]
+        inside: dict[Expr, Inside] = {}
+        functions: dict[GlobalVar, Function] = {}
+
+        def partition_inside(model: RelayModel) -> RelayModel | None:
+            found = _Partitioner(
+                model, self._judge, self._choices, names=self._names, level=self._level + 1
+            ).run()
+            if not found.regions:
+                return None
+            before = len(nodes), len(regions)
+            nodes.extend([each.moved(*before) for each in found.nodes])
+            regions.extend(found.regions)
+            return found.model
+
+        def bind(model: RelayModel) -> Function:
+            functions.update(bind_weights(model).functions)
+            return functions.pop(model.mod.get_global_var("main"))
+
+        for unit in self._graph.units if self._level < MAX_LEVEL else ():
+            if cutter.groups[unit.number] is None:
+                found = enter(unit, self._model, partition_inside, bind)
+                if found is not None:
+                    inside[unit.root] = found
+        model = _assemble(cutter, [part for part, _ in parts], names, self._opset, inside, functions)
+        return Partition(model, tuple(regions), tuple(nodes), self._opset, self._toolchain)
 
     def _place(self, unit: Unit, region: int | None) -> PlacedNode:
         before = (self._graph.producer(leaf) for leaf in unit.operands)
@@ -401,11 +439,11 @@ _MOD_NAME: Final = re.compile("[A-Za-z0-9_]{1,60}")
 _NUMBERED: Final = re.compile(r"unit([0-9]+)(?![0-9])")
 
 
-def _choose_names(model: RelayModel, count: int, mod_name: str) -> list[str]:
-    """Return the names of the regions' functions, none of which a function has already."""
+def _region_names(model: RelayModel, mod_name: str) -> Iterator[str]:
+    """Yield names of the regions' functions, none of which a function has already."""
     taken = {variable.name_hint for variable in model.mod.functions}
     names = (f"tvmgen_{mod_name}_{COMPILER}_main_{number}" for number in itertools.count())
-    return list(itertools.islice((name for name in names if name not in taken), count))
+    return (name for name in names if name not in taken)
 
 
 def _layering(graph: UnitGraph, inside: list[bool], weights: Collection[str]) -> Layering:
@@ -439,14 +477,38 @@ def _layering(graph: UnitGraph, inside: list[bool], weights: Collection[str]) ->
 
 
 def _assemble(
-    cutting: Cutting, parts: Sequence[RelayModel], names: Sequence[str], opset: int
+    cutting: Cutting,
+    parts: Sequence[RelayModel],
+    names: Sequence[str],
+    opset: int,
+    inside: Mapping[Expr, Inside],
+    bound: Mapping[GlobalVar, Function],
 ) -> RelayModel:
-    """Return the model in which ``main`` calls the regions."""
+    """Return the model in which ``main`` calls the regions.
+
+    Args:
+        cutting: The model and its regions.
+        parts: The regions.
+        names: Their names.
+        opset: Version of the operator set.
+        inside: Conditionals and loops with regions inside, by what they were.
+        bound: Regions of the loops.
+    """
     model = cutting.model
     weights = dict(model.params)
     variables = {each.name_hint: each for each in model.main.params}
-    functions: dict[GlobalVar, Function] = {}
+    functions: dict[GlobalVar, Function] = dict(bound)
     memo: dict[Expr, Expr] = {}
+    for part in [part for each in inside.values() for part in each.parts]:
+        functions |= {v: f for v, f in part.mod.functions.items() if v.name_hint != "main"}
+        for param in part.main.params:
+            if param.name_hint in part.params:
+                memo[param] = _weight_variable(param, part, weights, variables)
+
+    def replace_inside(node: Expr, new: Expr) -> Expr:
+        found = inside.get(node)
+        return inline_composite(node, new) if found is None else rewrite(found.root, keep, memo)
+
     for number, part in enumerate(parts):
         function = _region_function(names[number], part, opset)
         variable = GlobalVar(names[number], function.type)
@@ -455,7 +517,7 @@ def _assemble(
         args: list[Expr] = []
         for param in function.params:
             if param.name_hint in by_name:
-                args.append(rewrite(by_name[param.name_hint], inline_composite, memo))
+                args.append(rewrite(by_name[param.name_hint], replace_inside, memo))
             else:
                 args.append(_weight_variable(param, part, weights, variables))
         call = Call(variable, args)
@@ -464,11 +526,11 @@ def _assemble(
         for index, leaf in enumerate(outputs):
             memo[leaf] = call if len(outputs) == 1 else TupleGetItem(call, index)
     main = cutting.graph.function
-    body = rewrite(main.body, inline_composite, memo)
+    body = rewrite(main.body, replace_inside, memo)
     used = {each.name_hint for each in free_vars(body)}
     params = [each for name, each in variables.items() if name not in weights or name in used]
     # Without a region, nothing else tells for what the model was partitioned.
-    attrs = main.attrs if parts else {**main.attrs, OPSET_KEY: opset}
+    attrs = main.attrs if parts or inside else {**main.attrs, OPSET_KEY: opset}
     new = Function(params, body, main.ret_type, attrs=attrs, span=main.span)
     others = {v: f for v, f in model.mod.functions.items() if v.name_hint != "main"}
     entry = model.mod.get_global_var("main")

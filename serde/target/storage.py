@@ -27,6 +27,7 @@ from serde.relay.ir import Function, GlobalVar, IRModule, ModelMeta, RelayModel,
 from serde.relay.ir.types import TensorType, Type
 from serde.relay.text.parser import fromtext
 from serde.relay.transform.infer_type import InferType
+from serde.target.nesting import called_inside
 from serde.target.program import Port, Program, Step
 from serde.target.regions import RegionModule
 
@@ -161,7 +162,7 @@ def load_folder(path: str | os.PathLike[str]) -> Stored:
     manifest = _Table(_read_manifest(root), f"{root}/{MANIFEST}")
     manifest.require("format", FORMAT)
     manifest.require("version", VERSION)
-    _check_digests(root, manifest)
+    digests = _check_digests(root, manifest)
     regions = {
         table.text("name"): _read_region(root, table) for table in manifest.tables("regions")
     }
@@ -174,6 +175,10 @@ def load_folder(path: str | os.PathLike[str]) -> Stored:
         steps=steps,
     )
     _check_program(program, regions, hosts, manifest)
+    used = [each.text("file") for each in manifest.tables("regions")]
+    for file in [*used, *((_HOST, _PARAMS) if hosts else ())]:
+        if digests is not None and file not in digests:
+            raise manifest.fault(f"{DIGESTS}: expected the digest of {file}, found none")
     return Stored(program, regions, hosts, others, manifest.number("opset"))
 
 
@@ -260,21 +265,15 @@ def _read_manifest(root: str) -> AnyValue:
         raise FormatError(f"no JSON: {error}", path=path) from None
 
 
-def _check_digests(root: str, manifest: _Table) -> None:
-    """Refuse a folder whose files are not those that were written with its manifest."""
+def _check_digests(root: str, manifest: _Table) -> Mapping[str, str] | None:
+    """Return the digests of files, which must be theirs; None where the manifest has none."""
     digests = manifest.digests()
-    if digests is None:
-        return
-    used = {each.text("file") for each in manifest.tables("regions")}
-    used |= {_HOST, _PARAMS} if manifest.tables("hosts") else set()
-    unknown = sorted(used - digests.keys())
-    if unknown:
-        raise manifest.fault(f"{DIGESTS}: expected the digest of {unknown[0]}, found none")
-    for name, expected in digests.items():
+    for name, expected in (digests or {}).items():
         path = member_path(root, name)
         found = sha256_of(path)
         if found != expected:
-            raise FormatError(f"{DIGESTS}: expected {expected}, found {found}"[:300], path=path)
+            raise FormatError(f"{DIGESTS}: expected {expected}, found {found}", path=path)
+    return digests
 
 
 def _read_port(table: _Table) -> Port:
@@ -402,6 +401,17 @@ def _check_program(
     missing = [name for name in program.results if name not in known]
     if missing or len(program.results) != len(program.outputs):
         raise manifest.fault("results are not values of steps, or have not as many names")
+    for part in hosts.values():
+        for name, takes, gives in called_inside(part):
+            region = regions.get(name)
+            ports = () if region is None else (*region.inputs, *region.outputs)
+            types = [*takes, *gives]
+            counts = region is not None and len(region.inputs) == len(takes)
+            if not counts or len(types) != len(ports) or not all(
+                _may_be(type_, port.type) for type_, port in zip(types, ports, strict=True)
+            ):
+                raise manifest.fault(f"the host calls {name} on {types}, which is no such region")
+            seen.add(name)
     if seen != {*regions, *hosts}:
         raise manifest.fault("some regions or parts of the host are no steps")
 

@@ -27,8 +27,8 @@ from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType, Type
 
 __all__ = [
-    "ARGUMENTS", "FOREIGN", "MAX_ATTRIBUTE_BYTES", "PIVOT_FRAMEWORK", "Empty", "Foreign", "Input",
-    "check_arguments", "decode_attributes", "encode_attributes", "foreign_calls", "has_foreign",
+    "ARGUMENTS", "FOREIGN", "MAX_ATTRIBUTE_BYTES", "PIVOT_FRAMEWORK", "REGION_FRAMEWORK",
+    "Empty", "Foreign", "Input", "check_arguments", "decode_attributes", "encode_attributes", "foreign_calls", "has_foreign",
     "is_foreign", "result_type",
 ]  # fmt: skip
 
@@ -40,6 +40,9 @@ ARGUMENTS: Final = "$arguments"
 
 PIVOT_FRAMEWORK: Final = "relay"
 """The framework of operators and functions of Relay itself that are kept whole."""
+
+REGION_FRAMEWORK: Final = "region"
+"""The framework of regions of a split model that a part of its host calls."""
 
 MAX_ATTRIBUTE_BYTES: Final = 2**20
 """Most bytes of an array among the attributes: they stand in the text of a module."""
