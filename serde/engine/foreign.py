@@ -6,8 +6,7 @@ by it can run such operators; a framework is loaded when one of its operators is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any as AnyValue
@@ -17,11 +16,13 @@ from serde.core.weights import Array
 from serde.errors import OptionError, RelayError
 from serde.relay.ir.foreign import REGION_FRAMEWORK, Foreign
 
-__all__ = ["calling", "has_kernel", "register_kernel", "run_foreign"]
+__all__ = ["REGIONS", "has_kernel", "register_kernel", "run_foreign"]
 
-_REGIONS: ContextVar[Mapping[str, Callable[[Sequence[Array]], Sequence[Array]]]] = ContextVar(
-    "_REGIONS", default=MappingProxyType({})
+REGIONS: ContextVar[Mapping[str, Callable[..., AnyValue]]] = ContextVar(
+    "REGIONS", default=MappingProxyType({})
 )
+"""What runs the regions that the part of a host which is run calls, by name."""
+
 _KERNELS: dict[tuple[str, str], Callable[..., AnyValue]] = {}
 
 
@@ -57,23 +58,6 @@ def has_kernel(node: Foreign) -> bool:
     return _kernel(node) is not None
 
 
-@contextmanager
-def calling(regions: Mapping[str, Callable[[Sequence[Array]], Sequence[Array]]]) -> Iterator[None]:
-    """Let parts of a split model call its regions meanwhile, by name."""
-    token = _REGIONS.set(regions)
-    try:
-        yield
-    finally:
-        _REGIONS.reset(token)
-
-
-def _run_region(name: str, inputs: Sequence[Array]) -> list[Array]:
-    region = _REGIONS.get().get(name)
-    if region is None:
-        raise RelayError(f"region {name} runs by the executor of its module alone")
-    return list(region(inputs))
-
-
 def run_foreign(attrs: Mapping[str, AnyValue], inputs: Sequence[Array]) -> list[Array]:
     """Return what an operator computes.
 
@@ -87,7 +71,10 @@ def run_foreign(attrs: Mapping[str, AnyValue], inputs: Sequence[Array]) -> list[
     """
     node = Foreign.of_attributes(attrs)
     if node.framework == REGION_FRAMEWORK:
-        return _run_region(node.name, inputs)
+        region = REGIONS.get().get(node.name)
+        if region is None:
+            raise RelayError(f"region {node.name} runs by the executor of its module alone")
+        return list(region(inputs))
     kernel = _kernel(node)
     if kernel is not None:
         try:

@@ -26,6 +26,7 @@ from serde.onnx.builder import (
     walk_nodes,
 )
 from serde.onnx.export_context import MAX_LEVEL, ExportContext
+from serde.onnx.foreign import write_node
 from serde.onnx.functions import FunctionCall, LocalFunctions
 from serde.onnx.inference import captures, infer_shapes
 from serde.onnx.interface import value_type_proto
@@ -230,17 +231,16 @@ class _OnnxWalk(ExportWalk[Value]):
 
     def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
         """Add a node as it was, or of a domain of the framework that it comes from."""
-        from serde.onnx.foreign import write_foreign
-
-        return write_foreign(self._context, node, operands)
+        context = self._context
+        found = write_node(self._builder, context.scope, node, operands, context.source)
+        return found if len(found) > 1 else found[0]
 
     def composite(
         self, node: Foreign, body: Function, given: Sequence[Values[Value]]
     ) -> Generator[AnyValue, AnyValue, Sequence[Value] | None] | None:
         """Add an operator of another domain, and a local function of its name."""
-        if not node.domain:
-            return None
-        return self._write_call(self._composites.composite(node, body, given), self._context.source)
+        call = self._composites.composite(node, body, given) if node.domain else None
+        return self._write_call(call, self._context.source) if call else None
 
     def branch_name(self, node: If) -> str:
         """Return a name that is kept for the conditional until it is written."""

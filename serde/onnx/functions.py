@@ -12,14 +12,14 @@ import onnx
 from onnx import helper
 
 from serde.onnx.builder import FUNCTION_DOMAIN, GraphBuilder, GraphScope, Value, walk_nodes
-from serde.onnx.foreign import foreign_attributes
+from serde.onnx.foreign import write_node
 from serde.relay.ir import Foreign, OpDef, UniqueNames, children, free_vars, post_order
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
 from serde.relay.ir.leaves import holds_values, leaf_names, leaves, value_types
 from serde.relay.transform.merge_equal_nodes import exact_key
 from serde.walk.export_context import Values, regroup
 
-__all__ = ["CompositeCall", "FunctionCall", "LocalFunctions"]
+__all__ = ["FunctionCall", "LocalFunctions"]
 
 _NAMING: Final = ("Composite", "PartitionedFromPattern")
 _WHOLE: Final = ("Composite", "Primitive", "Compiler")
@@ -60,12 +60,10 @@ class LocalFunctions:
 
     def composite(
         self, node: Foreign, body: Function, given: Sequence[Values[Value]]
-    ) -> CompositeCall:
+    ) -> FunctionCall:
         """Return a call of an operator of another domain, which stands for `body`."""
-        if body not in self._structures:
-            self._structures[body] = _structure(body)
-        key = (node.domain, node.name, self._structures[body])
-        return CompositeCall(self, body, node.name, given, key, node)
+        key = (node.domain, node.name, _structure(body))
+        return FunctionCall(self, body, "", given, key, node)
 
     def name(self, function: Function, name: str) -> str:
         """Return a readable name that no other function has."""
@@ -81,10 +79,11 @@ class FunctionCall:
     """The call of a local function that may have to be made first.
 
     Constants among the arguments are constants of the function, since some
-    operators of ONNX need them where they are; all else is an input.
+    operators of ONNX need them where they are; all else is an input. Of an operator of another
+    domain, every argument is one; its functions that differ are told apart by their overloads.
     """
 
-    __slots__ = ("_given", "_global", "_inputs", "_key", "_owner", "function")
+    __slots__ = ("_given", "_global", "_inputs", "_key", "_node", "_owner", "function")
 
     def __init__(
         self,
@@ -93,7 +92,9 @@ class FunctionCall:
         name: str,
         given: Sequence[Values[Value]],
         key: Hashable,
+        node: Foreign | None = None,
     ) -> None:
+        self._node = node
         self.function = function
         self._owner = owner
         self._global = name
@@ -120,7 +121,7 @@ class FunctionCall:
         made = []
         names = leaf_names(variable.name_hint, type_)
         for name, leaf, each in zip(names, leaves(given), value_types(type_), strict=True):
-            if leaf.data is not None:
+            if leaf.data is not None and self._node is None:
                 made.append(builder.constant(scope, leaf.data))
                 continue
             made.append(Value(builder.reserve(name), each))
@@ -134,7 +135,12 @@ class FunctionCall:
             owner.known[self._key] = None
             return
         outputs = owner.builder.own_outputs(scope, leaves(result), "result")
-        proto = self._begin(scope.step, outputs)
+        proto = helper.make_function(FUNCTION_DOMAIN, scope.step, self._inputs, outputs, (), ())
+        if self._node is not None:
+            proto.domain, proto.name = self._node.domain, self._node.name
+            proto.attribute.extend(sorted(self._node.plain_attributes))
+            alike = [each.name for each in owner.builder.functions if each.domain == proto.domain]
+            proto.overload = str(alike.count(proto.name) or "")
         for node in scope.nodes:
             node.add_to(proto)
         others = sorted({node.domain for node in walk_nodes(proto.node)} - {""})
@@ -145,67 +151,18 @@ class FunctionCall:
         owner.known[self._key] = proto
         owner.builder.functions.append(proto)
 
-    def _begin(self, name: str, outputs: Sequence[str]) -> onnx.FunctionProto:
-        return helper.make_function(FUNCTION_DOMAIN, name, self._inputs, outputs, (), ())
-
     def emit(self, scope: GraphScope, source: str) -> tuple[Value, ...] | None:
         """Append the call to a scope, or return None where the function has a gap."""
         proto = self._owner.known[self._key]
         if proto is None:
             return None
+        if self._node is not None:
+            given = [leaf for each in self._given for leaf in leaves(each)]
+            made = write_node(self._owner.builder, scope, self._node, given, source)
+            scope.nodes[-1].overload = proto.overload
+            return made
         inputs = [leaf for each in self._given for leaf in leaves(each) if leaf.data is None]
         return self._owner.builder.add_call(scope, proto, inputs, source)
-
-
-class CompositeCall(FunctionCall):
-    """The call of an operator of another domain with a function that says what it stands for.
-
-    All operands are inputs. Functions of one name that differ are told apart by their overloads.
-    """
-
-    __slots__ = ("_node",)
-
-    def __init__(
-        self,
-        owner: LocalFunctions,
-        function: Function,
-        name: str,
-        given: Sequence[Values[Value]],
-        key: Hashable,
-        node: Foreign,
-    ) -> None:
-        super().__init__(owner, function, name, given, key)
-        self._node = node
-
-    def _variable(self, scope: GraphScope, variable: Var, given: Values[Value]) -> Values[Value]:
-        made = Value(self._owner.builder.reserve(variable.name_hint), value_types(variable.type)[0])
-        self._inputs.append(made.name)
-        return made
-
-    def _begin(self, name: str, outputs: Sequence[str]) -> onnx.FunctionProto:
-        node = self._node
-        proto = helper.make_function(
-            node.domain, node.name, self._inputs, outputs, (), (), sorted(node.plain_attributes)
-        )
-        names = [(each.domain, each.name) for each in self._owner.builder.functions]
-        count = names.count((node.domain, node.name))
-        if count:
-            proto.overload = str(count)
-        return proto
-
-    def emit(self, scope: GraphScope, source: str) -> tuple[Value, ...] | None:
-        """Append the node to a scope, or return None where its function has a gap."""
-        proto = self._owner.known[self._key]
-        if proto is None:
-            return None
-        node = self._node
-        made = self._owner.builder.add_custom(
-            scope, node.name, (node.domain, node.version),
-            [leaf for each in self._given for leaf in leaves(each)],
-            foreign_attributes(node), node.results, source,
-        )  # fmt: skip
-        scope.nodes[-1].overload = proto.overload
-        return made
 
 
 def _role(leaf: Value) -> Hashable:

@@ -40,7 +40,7 @@ from serde.relay.ir import (
     value_types,
 )
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.foreign import Foreign, is_foreign
+from serde.relay.ir.foreign import Foreign
 from serde.relay.ir.leaves import as_leaves
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, TupleType
@@ -201,7 +201,11 @@ class Judge:
                 continue
             if types is None and (rule.reads_types or not self._supported.dynamic_shapes):
                 types = _infer_types(native)
-            schema = self._schema(node, op, native)
+            if plain:
+                schema = onnx.defs.get_schema(op, self._opset, "")
+            else:
+                known = {each.domain: each.version for each in native.proto.opset_import}
+                schema = custom_form(op, known[node.domain], len(node.input), len(node.output))
             reason = self._fault(node, rule, schema, types or {}, constants)
             if reason is None and self._supported.largest_constant is not None:
                 reason = self._large(node, native.weights)
@@ -218,12 +222,6 @@ class Judge:
     def takes_kept(self, node: Call) -> bool:
         """Whether an operator that Relay does not know is one of the toolchain's own."""
         return self._supported.custom_rule(custom_name(Foreign.of(node))) is not None
-
-    def why_kept(self, root: Expr) -> Gap:
-        """Return why what no target takes by its kind stays."""
-        if is_foreign(root) and isinstance(root, Call) and self._supported.operators is not None:
-            return self.unlisted(custom_name(Foreign.of(root)))
-        return Gap("", "stays on the host")
 
     def _key(self, root: Expr, operands: Sequence[Expr]) -> Hashable | None:
         """Return all that the exporter sees of a call of an operator or two; None of others."""
@@ -280,13 +278,6 @@ class Judge:
         count = len(body.type.fields) if isinstance(body.type, TupleType) else 1
         names = tuple(f"{RESULT}{index}" for index in range(count))
         return RelayModel(mod, params, ModelMeta(inputs, names))
-
-    def _schema(self, node: onnx.NodeProto, op: str, native: OnnxModel) -> AnyValue:
-        """Return the form of a node; of one of another domain, what its node shows."""
-        if "::" not in op:
-            return onnx.defs.get_schema(op, self._opset, "")
-        domains = {each.domain: each.version for each in native.proto.opset_import}
-        return custom_form(op, domains.get(node.domain, 1), len(node.input), len(node.output))
 
     def _fault(
         self,

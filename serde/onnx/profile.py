@@ -41,6 +41,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -49,14 +50,7 @@ from typing import Any as AnyValue, Final
 from serde.core import dataclass, field, parse_json, require
 from serde.core.limits import MAX_MANIFEST_BYTES, MAX_RANK
 from serde.errors import OptionError
-from serde.onnx.custom_operators import (
-    PLAIN,
-    Composite,
-    custom_form,
-    is_custom,
-    meant_custom,
-    require_custom,
-)
+from serde.onnx.custom_operators import PLAIN, Composite, custom_form, is_custom
 from serde.onnx.elements import CODES
 from serde.onnx.versions import CHANGES, Change
 
@@ -228,8 +222,10 @@ def _parse(document: AnyValue, where: str) -> SupportedOperators:
     if not isinstance(document, Mapping):
         raise OptionError(f"{where}expected a table, found {_kind(document)}")
     _check_keys(document, _TOP_KEYS, where)
-    if "operators" not in document:
+    composites = _parse_composites(document, where)
+    if "operators" not in document and not composites:
         raise OptionError(f"{where}expected a key operators")
+    operators = document.get("operators")
     given = _typed(document, "sets", Mapping, "a table", where) or {}
     sets = {name: _parse_list(given, name, f"{where}sets: ", _check_dtype) for name in given}
     common = OperatorRule(
@@ -244,11 +240,13 @@ def _parse(document: AnyValue, where: str) -> SupportedOperators:
         return _typed(document, key, bool, "true or false", where) is not False
 
     return SupportedOperators(
-        operators=MappingProxyType(_parse_operators(document["operators"], common, sets, where)),
+        operators=None
+        if operators is None
+        else MappingProxyType(_parse_operators(operators, common, sets, where)),
         max_opset=_parse_count(document, "max_opset", where),
         largest_constant=_parse_count(document, "largest_constant", where),
         domains=_parse_list(document, "domains", where, _check_text) or frozenset(),
-        composites=_parse_composites(document, where),
+        composites=composites,
         name=text("name"),
         source=text("source"),
         date=text("date"),
@@ -261,8 +259,8 @@ Sets = Mapping[str, AnyValue]
 """dtypes by the names that stand for them."""
 
 _TOP_KEYS: Final = (
-    "composites", "date", "domains", "dtypes", "dynamic_shapes", "int64", "largest_constant", "max_opset",
-    "max_rank", "name", "operators", "sets", "source",
+    "composites", "date", "domains", "dtypes", "dynamic_shapes", "int64", "largest_constant",
+    "max_opset", "max_rank", "name", "operators", "sets", "source",
 )  # fmt: skip
 _RULE_KEYS: Final = (
     "attributes", "constant", "dtypes", "max_inputs", "max_rank", "ranks", "versions",
@@ -303,8 +301,7 @@ def _parse_operators(
     else:
         raise OptionError(f"{where}operators: expected names or tables, found {_kind(source)}")
     found = {}
-    for given, table in tables.items():
-        name = given.removeprefix(f"{PLAIN}::") if isinstance(given, str) else given
+    for name, table in tables.items():
         schemas = _schemas(name, where)
         at = f"{where}{name}: "
         if table is True:
@@ -316,19 +313,20 @@ def _parse_operators(
 
 
 def _parse_composites(document: Mapping[str, AnyValue], where: str) -> tuple[Composite, ...]:
-    tables = _typed(document, "composites", Mapping, "a table", where) or {}
     found = []
-    for name, table in tables.items():
-        require_custom(name, f"{where}composites: ")
+    for name, table in (_typed(document, "composites", Mapping, "a table", where) or {}).items():
         at = f"{where}composites: {name}: "
-        if not isinstance(table, Mapping):
-            raise OptionError(f"{at}expected a table, found {_kind(table)}")
+        if not is_custom(name):
+            raise OptionError(f"{at}expected an operator of a domain such as com.acme::Scale")
+        if not isinstance(table, Mapping) or "pattern" not in table:
+            raise OptionError(f"{at}expected a table with a pattern, found {_kind(table)}")
         _check_keys(table, ("attributes", "pattern"), at)
-        pattern = _typed(table, "pattern", str, "Relay's text of a function", at)
-        if pattern is None:
-            raise OptionError(f"{at}expected a key pattern")
-        told = _parse_list(table, "attributes", at, _check_text) or frozenset()
-        found.append(Composite(name, pattern, tuple(sorted(told))))
+        told = table.get("attributes")
+        if isinstance(table["pattern"], str):
+            told = tuple(sorted(_parse_list(table, "attributes", at, _check_text) or ()))
+        elif told is not None and not callable(told):
+            raise OptionError(f"{at}attributes: expected a function, found {_kind(told)}")
+        found.append(Composite(name, table["pattern"], told))
     return tuple(found)
 
 
@@ -336,11 +334,11 @@ def _schemas(name: AnyValue, where: str) -> list[AnyValue]:
     """Return the forms that an operator has had."""
     if is_custom(name):
         return [custom_form(name)]
-    name = name.removeprefix(f"{PLAIN}::") if isinstance(name, str) else name
     if not isinstance(name, str) or name not in CHANGES:
         folded = {each.casefold(): each for each in CHANGES}
         near = [folded[each] for each in difflib.get_close_matches(str(name).casefold(), folded, 1)]
-        near = [meant_custom(str(name))] if meant_custom(str(name)) else near
+        colons = "::".join(re.split(r"\b:\b", str(name)))
+        near = [colons.removeprefix(f"{PLAIN}::")] if "::" in colons else near
         hint = f"; meant {near[0]}?" if near else ""
         raise OptionError(f"{where}{name!r} is no operator of ONNX{hint}")
     import onnx
@@ -436,12 +434,11 @@ def _check_rank(value: AnyValue) -> str | None:
 
 
 def _check_version(name: str) -> Check:
-    changes = sorted(CHANGES.get(name, {}).items())
-    known = [version for version, how in changes if how is not Change.REMOVED]
+    if is_custom(name):
+        return lambda value: None if type(value) is int and value > 0 else "a version of its domain"
+    known = [version for version, how in sorted(CHANGES[name].items()) if how is not Change.REMOVED]
 
     def check(value: AnyValue) -> str | None:
-        if is_custom(name):
-            return None if type(value) is int and value > 0 else "a version of its domain"
         text = ", ".join(map(str, known))
         return None if value in known else f"a version at which {name} changed ({text})"
 

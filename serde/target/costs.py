@@ -1,25 +1,23 @@
 """Which candidates for regions go to the toolchain, by a cost that the user gives.
 
 The candidates are the connected parts of the regions that there would be without a cost. In the
-order of evaluation, each part joins the one group of its region to which it adds less than it
-would cost by itself, and least of all, or begins a group of its own. A group that costs no less on
-the chip than on the host stays on the host. Parts of one region never wait for each other, so
-whichever are chosen, regions wait for each other in no circle.
+order of evaluation, each joins the group of its region to which it adds least, if that is less
+than it costs alone, or begins a group. A group that costs no less on the chip than on the host
+stays there. Parts of one region never wait for each other, so regions wait in no circle.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any as AnyValue, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
-from serde.core import dataclass, numpy_dtype
-from serde.errors import OptionError
+from serde.core import dataclass
 from serde.relay.ir import TensorType
 from serde.relay.ir.expr import Call
 from serde.target.layering import Layering
 
-__all__ = ["Candidate", "Cost", "choose", "read_cost"]
+__all__ = ["Candidate", "Cost", "choose"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,35 +36,9 @@ class Candidate:
     inputs: tuple[TensorType, ...]
     outputs: tuple[TensorType, ...]
 
-    @property
-    def transfer_bytes(self) -> int:
-        """Bytes of the tensors that go in and out; a length that is no number counts as one."""
-        return sum(map(_bytes_of, (*self.inputs, *self.outputs)))
-
 
 Cost: TypeAlias = Callable[[Candidate], float]
 """Returns what a candidate costs on the chip, transfers included, less its cost on the host."""
-
-
-def _bytes_of(type_: TensorType) -> int:
-    lengths = (dim if isinstance(dim, int) else 1 for dim in type_.shape)
-    return math.prod(lengths) * numpy_dtype(type_.dtype).itemsize
-
-
-def read_cost(cost: Cost, candidate: Candidate) -> float:
-    """Return what a user's function says of a candidate.
-
-    Raises:
-        OptionError: It fails, or gives no number.
-    """
-    try:
-        found: AnyValue = cost(candidate)
-        value = float(found)
-    except Exception as error:
-        raise OptionError(f"cost: the function fails: {type(error).__name__}: {error}") from error
-    if math.isnan(value):
-        raise OptionError(f"cost: expected a number, found {found!r}")
-    return value
 
 
 def choose(
@@ -83,42 +55,37 @@ def choose(
         cost: What units cost in one region, less what they cost on the host.
         is_large: Whether units are enough for a region.
     """
-    chosen: list[list[int]] = []
-    for parts in _connected_parts(graph, regions):
-        groups: list[tuple[list[int], float]] = []
-        for part in parts:
-            alone = cost(part)
-            joined = [(cost([*units, *part]), units, before) for units, before in groups]
-            added = [total - before for total, _, before in joined]
-            best = min(range(len(added)), key=added.__getitem__, default=None)
-            if best is not None and added[best] < alone:
-                groups[best] = ([*groups[best][0], *part], joined[best][0])
-            else:
-                groups.append((part, alone))
-        chosen += [sorted(units) for units, total in groups if total < 0 and is_large(units)]
-    found: list[int | None] = [None] * len(regions)
-    for number, units in enumerate(chosen):
-        for unit in units:
-            found[unit] = number
-    return found
+    groups: list[tuple[int, float, list[int]]] = []
+    for region, part in _connected_parts(graph, regions):
+        alone = cost(part)
+        added, index, total = math.inf, -1, 0.0
+        for number, (own, before, units) in enumerate(groups):
+            joined = cost([*units, *part]) if own == region else math.inf
+            if joined - before < min(added, alone):
+                added, index, total = joined - before, number, joined
+        if index >= 0:
+            groups[index] = (region, total, [*groups[index][2], *part])
+        else:
+            groups.append((region, alone, part))
+    chosen = sorted((own, sorted(units)) for own, total, units in groups if total < 0)
+    chosen = [(own, units) for own, units in chosen if is_large(units)]
+    numbers = {unit: number for number, (_, units) in enumerate(chosen) for unit in units}
+    return [numbers.get(unit) for unit in range(len(regions))]
 
 
-def _connected_parts(graph: Layering, regions: Sequence[int | None]) -> list[list[list[int]]]:
-    """Return, for each region, the units of each of its parts that no tensor connects."""
-    count = max((number for number in regions if number is not None), default=-1) + 1
-    parts: list[list[list[int]]] = [[] for _ in range(count)]
+def _connected_parts(
+    graph: Layering, regions: Sequence[int | None]
+) -> Iterator[tuple[int, list[int]]]:
+    """Yield the parts of regions that no tensor connects, each with the number of its region."""
     seen: set[int] = set()
     for first, region in enumerate(regions):
         if region is None or first in seen:
             continue
-        part, pending = [], [first]
+        part = [first]
         seen.add(first)
-        while pending:
-            unit = pending.pop()
-            part.append(unit)
-            for other in (*graph.before(unit), *graph.after(unit)):
-                if regions[other] == region and other not in seen:
-                    seen.add(other)
-                    pending.append(other)
-        parts[region].append(sorted(part))
-    return parts
+        for unit in part:  # It grows while it is walked.
+            near = {*graph.before(unit), *graph.after(unit)} - seen
+            near = {each for each in near if regions[each] == region}
+            part += sorted(near)
+            seen |= near
+        yield region, part

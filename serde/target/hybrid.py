@@ -11,7 +11,7 @@ import numpy as np
 
 from serde.core import Array, dataclass
 from serde.engine.fitting import bind_inputs
-from serde.engine.foreign import calling
+from serde.engine.foreign import REGIONS
 from serde.errors import OptionError
 from serde.relay.ir import Function, GlobalVar, IRModule, RelayModel
 from serde.relay.ir.leaves import leaves
@@ -249,8 +249,11 @@ def _with_regions(run: Run, regions: Mapping[str, Run]) -> Run:
     """Return what runs a part of the host that calls regions in branches or loops."""
 
     def run_part(arrays: Sequence[Array]) -> Sequence[Array]:
-        with calling(regions):
+        token = REGIONS.set(regions)
+        try:
             return run(arrays)
+        finally:
+            REGIONS.reset(token)
 
     return run_part
 

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from serde.core.records import dataclass, field
-from serde.relay.ir.types import TensorType
 
 __all__ = ["Layering", "Tensor", "assign_regions"]
 
@@ -27,13 +26,11 @@ class Tensor:
         producer: The unit that gives it; None for an input.
         consumers: The units that read it, each once.
         is_result: Whether it is a result of the whole.
-        type: Its type; None of a weight.
     """
 
     producer: int | None
     consumers: list[int] = field(default_factory=list)
     is_result: bool = False
-    type: TensorType | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -6,21 +6,17 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any as AnyValue, Final
+from typing import Any as AnyValue
 
 from serde.errors import OptionError
 from serde.io.atomic import write_text
-from serde.io.zips import is_zip
 from serde.relay.ir import Function, GlobalVar, IRModule, RelayModel
-from serde.target.archive import save_archive, unpack
 from serde.target.hybrid import HybridExecutor
 from serde.target.program import Program
 from serde.target.regions import TYPE_KEY, RegionModule
 from serde.target.storage import Stored, host_module, load_folder, manifest_of, save_folder
 
 __all__ = ["OnnxModule"]
-
-_COMPILED: Final = (".a", ".dll", ".dylib", ".o", ".so", ".tar")
 
 
 class OnnxModule:
@@ -51,7 +47,6 @@ class OnnxModule:
         self.others: Mapping[GlobalVar, Function] = dict(others)
         self.opset = opset
         self._regions = dict(regions)
-        self._held: AnyValue = None  # The folder of an archive, which lasts as long as this.
 
     @property
     def regions(self) -> Mapping[str, RegionModule]:
@@ -113,56 +108,41 @@ class OnnxModule:
         """
         return save_folder(self._stored(), path)
 
-    def save_to_file(self, path: str | os.PathLike[str], fmt: str = "") -> Path:
-        """Write the module as one file.
-
-        Args:
-            path: The file to make or replace.
-            fmt: ``"zip"``, an archive of what :meth:`save` writes; ``"onnx"``, where all of the
-                model is in one region; ``"relay"`` or ``"json"``, see :meth:`get_source`. If left
-                out, what the name ends in.
+    def save_to_file(self, path: str | os.PathLike[str], fmt: str = "onnx") -> Path:
+        """Write one file: a text of :meth:`get_source`, or the model of the one region.
 
         Raises:
-            OptionError: There is no such format, more than one region is to be one model, or the
-                path cannot be written.
+            OptionError: There is no such format, the path cannot be written, or not all of the
+                model is in one region.
         """
-        kind = fmt or Path(path).suffix.removeprefix(".")
-        if kind == "zip":
-            return save_archive(self._stored(), path)
-        if kind != "onnx":
-            write_text(path, self.get_source(kind or "?"))
+        if fmt != "onnx":
+            write_text(path, self.get_source(fmt))
             return Path(path)
         if self.hosts or len(self._regions) != 1:
-            found = f"{len(self._regions)} regions and {len(self.hosts)} parts of the host"
-            expected = "a model that is one region; write a folder or .zip"
-            raise OptionError(f"{os.fspath(path)}: expected {expected}, found {found}")
+            found = f"{len(self._regions)} regions, {len(self.hosts)} parts of the host"
+            raise OptionError(f"{os.fspath(path)}: expected one region alone, found {found}")
         return self.imported_modules[0].save(path)
 
     def export_library(self, path: str | os.PathLike[str]) -> Path:
-        """Write all of the module: one file where the name ends in .zip or .onnx, else a folder.
+        """Write ONNX where the name ends in .onnx, else a folder: nothing is compiled here.
 
         Raises:
-            OptionError: See :meth:`save_to_file`; or the name is one of a compiled library.
+            OptionError: See :meth:`save_to_file` and :meth:`save`; or the name is a library's.
         """
         suffix = Path(path).suffix.lower()
-        if suffix in _COMPILED:
-            expected = "a folder, .zip or .onnx: nothing here is compiled"
-            raise OptionError(f"{os.fspath(path)}: expected {expected}")
-        return self.save_to_file(path) if suffix in (".zip", ".onnx") else self.save(path)
+        if suffix in (".a", ".dll", ".dylib", ".o", ".so", ".tar", ".zip"):
+            raise OptionError(f"{os.fspath(path)}: expected a folder, or a name ending in .onnx")
+        return self.save_to_file(path) if suffix == ".onnx" else self.save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OnnxModule:
-        """Return what :meth:`save`, or :meth:`save_to_file` as an archive, has written.
+        """Return what :meth:`save` has written.
 
         Raises:
-            FormatError: It is not such a folder, or not sound; a file is not the one that its
-                digest tells of.
+            FormatError: It is not such a folder, or not sound; a file has another digest.
         """
-        held = unpack(path) if is_zip(path) else None
-        found = load_folder(path if held is None else held.name)
-        made = cls(found.program, found.regions, found.hosts, found.others, found.opset)
-        made._held = held
-        return made
+        found = load_folder(path)
+        return cls(found.program, found.regions, found.hosts, found.others, found.opset)
 
     def _stored(self) -> Stored:
         return Stored(self.program, dict(self._regions), self.hosts, self.others, self.opset)

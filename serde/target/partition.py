@@ -15,6 +15,7 @@ The rule for what is not a plain operator on tensors of fixed shapes:
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -24,23 +25,24 @@ from serde.bridge.formats import PIVOT, get_bridge
 from serde.conversion.prepare import PrepareOptions, prepare
 from serde.core import Report, Weight, dataclass, pause_garbage_collection, replace
 from serde.errors import OptionError, UnsupportedModelError
+from serde.onnx.custom_operators import custom_name
 from serde.onnx.export_context import MAX_LEVEL
 from serde.onnx.judge import Gap, Judge, Verdict, lower_part, write_listed
 from serde.onnx.lowering import arrange
 from serde.onnx.profile import read_supported
 from serde.onnx.schemas import newest_opset
 from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
-from serde.relay.ir import IRModule, RelayModel, free_vars, rewrite
+from serde.relay.ir import Foreign, IRModule, RelayModel, free_vars, rewrite
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
-from serde.relay.ir.types import TensorType
+from serde.relay.ir.foreign import is_foreign
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.integer_widths import narrow_integers
 from serde.relay.transform.weight_folding import fold_weights
-from serde.target.composites import inline_composite, merge_composites, read_composites
-from serde.target.costs import Candidate, Cost, choose, read_cost
+from serde.target.composites import inline_composite, merge_composites
+from serde.target.costs import Candidate, Cost, choose
 from serde.target.cutting import Cutting, keep
-from serde.target.nesting import Inside, enter
 from serde.target.layering import Layering, Tensor, assign_regions
+from serde.target.nesting import enter
 from serde.target.units import Unit, UnitGraph, find_units
 
 __all__ = [
@@ -143,14 +145,10 @@ class Partition:
 def partition_for_onnx(
     mod: AnyValue,
     params: Mapping[str, AnyValue] | None = None,
-    *,
-    opset: int = DEFAULT_TARGET,
-    supported: AnyValue = None,
-    min_nodes: int = 1,
-    composites: Sequence[AnyValue] = (),
-    cost: Cost | None = None,
     mod_name: str = "default",
+    *,
     report: Report | None = None,
+    **options: AnyValue,
 ) -> IRModule:
     """Return a module whose parts that an ONNX toolchain takes are functions of their own.
 
@@ -160,27 +158,18 @@ def partition_for_onnx(
     Args:
         mod: A module or a function.
         params: Values of parameters of ``main`` by name.
-        opset: Version of the operator set that regions are written in.
-        supported: What the toolchain takes: see :mod:`serde.onnx.profile`; None for all
-            that can be written.
-        min_nodes: Least number of Relay's operators in a region.
-        composites: See :func:`partition_model`.
-        cost: Likewise.
-        mod_name: Likewise.
+        mod_name: Stands in the names of regions: ``tvmgen_<mod_name>_onnx_main_0``.
         report: Filled with notes.
+        options: Those of :func:`partition_model`, such as ``opset`` and ``supported``.
 
     Raises:
         OptionError: An option cannot be used, or `supported` has a mistake.
     """
     bridge = get_bridge(PIVOT)
-    options = bridge.bind_import({})
+    own = bridge.bind_import({})
     report = Report() if report is None else report
-    model = bridge.to_relay(bridge.load(mod, params, options), options, report=report)
-    found = partition_model(
-        model, opset=opset, supported=supported, min_nodes=min_nodes, composites=composites,
-        cost=cost, mod_name=mod_name, report=report,
-    )  # fmt: skip
-    return bind_weights(found.model)
+    model = bridge.to_relay(bridge.load(mod, params, own), own, report=report)
+    return bind_weights(partition_model(model, mod_name=mod_name, report=report, **options).model)
 
 
 @pause_garbage_collection()
@@ -190,7 +179,6 @@ def partition_model(
     opset: int = DEFAULT_TARGET,
     supported: AnyValue = None,
     min_nodes: int = 1,
-    composites: Sequence[AnyValue] = (),
     cost: Cost | None = None,
     mod_name: str = "default",
     passes: PrepareOptions | None = None,
@@ -203,14 +191,9 @@ def partition_model(
         opset: Version of the operator set that regions are written in.
         supported: What the toolchain takes: see :mod:`serde.onnx.profile`.
         min_nodes: Least number of Relay's operators in a region.
-        composites: What becomes operators of the toolchain's own, besides those of the list: a
-            name such as ``"com.acme::ConvRelu"``, a pattern of
-            :mod:`serde.relay.dataflow_pattern`, and perhaps a function that gets the last call of
-            a match and returns whether it is taken, or the attributes of the operator; or
-            Relay's text of a function and the names of attributes that are told.
         cost: Returns what a candidate costs on the chip, transfers included, less what it costs
             on the host; see :mod:`serde.target.costs`.
-        mod_name: Stands in the names of regions: ``tvmgen_<mod_name>_onnx_main_0``.
+        mod_name: Stands in the names of regions.
         passes: What is done to the model before.
         report: Filled with notes.
 
@@ -226,9 +209,6 @@ def partition_model(
         raise OptionError(f"mod_name: expected letters, digits and _, found {mod_name!r}"[:200])
     rules = read_supported(supported)
     rules.require_opset(opset)
-    if composites:
-        own = read_composites(composites)
-        rules = replace(rules, composites=(*rules.composites, *own))
     model = prepare(model, passes or PrepareOptions(), report=report)
     if not rules.int64:
         model = narrow_integers(model, report)
@@ -240,38 +220,31 @@ def partition_model(
     model = fold_weights(model, report=report, share=False)
     model = model.evolve(mod=InferType().run(model.mod)[0])
     judge = Judge(rules, opset, model.params)
-    return _Partitioner(model, judge, Choices(opset, min_nodes, cost, mod_name), rules.name).run()
+    names = _region_names(model, mod_name)
+    return _Partitioner(model, _Choices(judge, opset, min_nodes, cost, names, rules.name)).run()
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class _Choices:
     """What is asked of a partition; see :func:`partition_model`."""
 
+    judge: Judge
     opset: int
     min_nodes: int
     cost: Cost | None
-    mod_name: str
+    names: Iterator[str]
+    toolchain: str
 
 
 class _Partitioner:
-    """Partitions one model."""
+    """Partitions one model, or a part of one so many levels inside."""
 
-    def __init__(
-        self,
-        model: RelayModel,
-        judge: Judge,
-        choices: Choices,
-        toolchain: str = "",
-        names: Iterator[str] | None = None,
-        level: int = 0,
-    ) -> None:
-        self._names = _region_names(model, choices.mod_name) if names is None else names
-        self._level = level
+    def __init__(self, model: RelayModel, choices: _Choices, level: int = 0) -> None:
         self._model = model
         self._choices = choices
+        self._level = level
         self._opset = choices.opset
-        self._toolchain = toolchain
-        self._judge = judge
+        self._judge = choices.judge
         self._graph = find_units(model.main, self._fuses, self._judge.takes_kept)
         self._verdicts = [self._judge_unit(unit) for unit in self._graph.units]
 
@@ -299,7 +272,9 @@ class _Partitioner:
 
     def _judge_unit(self, unit: Unit) -> Verdict:
         if not unit.may_leave:
-            return Verdict((), (self._judge.why_kept(unit.root),))
+            name = custom_name(Foreign.of(unit.root)) if is_foreign(unit.root) else ""
+            unlisted = self._judge.unlisted(name)
+            return Verdict((), (unlisted if name else Gap("", "stays on the host"),))
         return self._judge.judge(unit.root, unit.operands)
 
     def _assign(self) -> list[int | None]:
@@ -313,33 +288,35 @@ class _Partitioner:
                 here = source is not None and inside[source.number]
             inside.append(here)
         sizes = list(map(_count, self._graph.units))
-        least, layering = self._choices.min_nodes, _layering(self._graph, inside, self._model.params)
+        least, layering = self._choices.min_nodes, _layering(self._graph, inside)
         regions, cost_of = assign_regions(layering, sizes, least), self._choices.cost
         if cost_of is None:
             return regions
 
         def cost(units: Sequence[int]) -> float:
-            return read_cost(cost_of, self._candidate(units, layering))
+            try:
+                found = float(cost_of(self._candidate(set(units))))
+            except Exception as error:
+                what = f"{type(error).__name__}: {error}"
+                raise OptionError(f"cost: the function fails: {what}") from error
+            if math.isnan(found):
+                raise OptionError("cost: expected a number, found nan")
+            return found
 
         def is_large(units: Sequence[int]) -> bool:
             return sum(sizes[unit] for unit in units) >= least
 
         return choose(layering, regions, cost, is_large)
 
-    def _candidate(self, units: Sequence[int], graph: Layering) -> Candidate:
+    def _candidate(self, units: Collection[int]) -> Candidate:
         """Return what a user's cost is asked of: units in one region."""
-        inside = set(units)
-        made = {number for unit in units for number in graph.gives[unit]}
-        taken = dict.fromkeys(number for unit in units for number in graph.reads[unit])
-        given = [graph.tensors[each] for each in taken if each not in made]
-        outer = [graph.tensors[each] for each in sorted(made)]
-        outer = [each for each in outer if each.is_result or not inside.issuperset(each.consumers)]
-        members = [self._graph.units[unit] for unit in sorted(inside)]
+        numbers = [0 if each.number in units else None for each in self._graph.units]
+        cutting = Cutting(self._model, self._graph, numbers)
         return Candidate(
-            tuple(node for unit in members for node in self._verdicts[unit.number].nodes),
-            tuple(call for unit in members for call in unit.inner),
-            tuple(each.type for each in given if each.type is not None),
-            tuple(each.type for each in outer if each.type is not None),
+            tuple(node for unit in sorted(units) for node in self._verdicts[unit].nodes),
+            tuple(call for unit in cutting.members[0] for call in unit.inner),
+            tuple(leaf.checked_type for leaf in cutting.fed(0)),
+            tuple(leaf.checked_type for leaf in cutting.outputs[0]),
         )
 
     def _write(self, part: RelayModel) -> tuple[Counter[str], list[Gap]]:
@@ -381,7 +358,7 @@ class _Partitioner:
     def _finish(
         self, cutter: Cutting, parts: Sequence[tuple[RelayModel, Counter[str]]]
     ) -> Partition:
-        names = list(itertools.islice(self._names, len(parts)))
+        names = list(itertools.islice(self._choices.names, len(parts)))
         regions = [
             Region(
                 names[number],
@@ -393,31 +370,23 @@ class _Partitioner:
             for number, (_part, nodes) in enumerate(parts)
         ]
         nodes = [self._place(unit, cutter.groups[unit.number]) for unit in self._graph.units]
-        inside: dict[Expr, Inside] = {}
-        functions: dict[GlobalVar, Function] = {}
+        inside: dict[Expr, tuple[Expr, list[RelayModel]]] = {}
 
         def partition_inside(model: RelayModel) -> RelayModel | None:
-            found = _Partitioner(
-                model, self._judge, self._choices, names=self._names, level=self._level + 1
-            ).run()
-            if not found.regions:
+            found = _Partitioner(model, self._choices, self._level + 1).run()
+            # What has no weights may be the body of a loop, which sees none around it.
+            if not found.regions or (found.model.params and not model.params):
                 return None
-            before = len(nodes), len(regions)
-            nodes.extend([each.moved(*before) for each in found.nodes])
+            before, first = len(nodes), len(regions)
+            nodes.extend(each.moved(before, first) for each in found.nodes)
             regions.extend(found.regions)
             return found.model
 
-        def bind(model: RelayModel) -> Function:
-            functions.update(bind_weights(model).functions)
-            return functions.pop(model.mod.get_global_var("main"))
-
         for unit in self._graph.units if self._level < MAX_LEVEL else ():
             if cutter.groups[unit.number] is None:
-                found = enter(unit, self._model, partition_inside, bind)
-                if found is not None:
-                    inside[unit.root] = found
-        model = _assemble(cutter, [part for part, _ in parts], names, self._opset, inside, functions)
-        return Partition(model, tuple(regions), tuple(nodes), self._opset, self._toolchain)
+                inside[unit.root] = enter(unit, self._model, partition_inside)
+        model = _assemble(cutter, [part for part, _ in parts], names, self._opset, inside)
+        return Partition(model, tuple(regions), tuple(nodes), self._opset, self._choices.toolchain)
 
     def _place(self, unit: Unit, region: int | None) -> PlacedNode:
         before = (self._graph.producer(leaf) for leaf in unit.operands)
@@ -446,7 +415,7 @@ def _region_names(model: RelayModel, mod_name: str) -> Iterator[str]:
     return (name for name in names if name not in taken)
 
 
-def _layering(graph: UnitGraph, inside: list[bool], weights: Collection[str]) -> Layering:
+def _layering(graph: UnitGraph, inside: list[bool]) -> Layering:
     """Return units and the tensors between them as numbers."""
     tensors: list[Tensor] = []
     numbers: dict[Expr, int] = {}
@@ -457,9 +426,7 @@ def _layering(graph: UnitGraph, inside: list[bool], weights: Collection[str]) ->
         if leaf not in numbers:
             unit = graph.producer(leaf)
             numbers[leaf] = len(tensors)
-            is_weight = isinstance(leaf, Var) and leaf.name_hint in weights
-            type_ = leaf.type if isinstance(leaf.type, TensorType) and not is_weight else None
-            tensors.append(Tensor(None if unit is None else unit.number, type=type_))
+            tensors.append(Tensor(None if unit is None else unit.number))
             if unit is not None:
                 gives[unit.number].append(numbers[leaf])
         return numbers[leaf]
@@ -481,33 +448,23 @@ def _assemble(
     parts: Sequence[RelayModel],
     names: Sequence[str],
     opset: int,
-    inside: Mapping[Expr, Inside],
-    bound: Mapping[GlobalVar, Function],
+    inside: Mapping[Expr, tuple[Expr, list[RelayModel]]],
 ) -> RelayModel:
-    """Return the model in which ``main`` calls the regions.
-
-    Args:
-        cutting: The model and its regions.
-        parts: The regions.
-        names: Their names.
-        opset: Version of the operator set.
-        inside: Conditionals and loops with regions inside, by what they were.
-        bound: Regions of the loops.
-    """
+    """Return the model in which ``main`` calls the regions, `inside` what they became too."""
     model = cutting.model
     weights = dict(model.params)
     variables = {each.name_hint: each for each in model.main.params}
-    functions: dict[GlobalVar, Function] = dict(bound)
+    functions: dict[GlobalVar, Function] = {}
     memo: dict[Expr, Expr] = {}
-    for part in [part for each in inside.values() for part in each.parts]:
+    for part in [part for _, parts_inside in inside.values() for part in parts_inside]:
         functions |= {v: f for v, f in part.mod.functions.items() if v.name_hint != "main"}
         for param in part.main.params:
             if param.name_hint in part.params:
                 memo[param] = _weight_variable(param, part, weights, variables)
 
     def replace_inside(node: Expr, new: Expr) -> Expr:
-        found = inside.get(node)
-        return inline_composite(node, new) if found is None else rewrite(found.root, keep, memo)
+        found = inside[node][0] if node in inside else node
+        return inline_composite(node, new) if found is node else rewrite(found, keep, memo)
 
     for number, part in enumerate(parts):
         function = _region_function(names[number], part, opset)
@@ -530,7 +487,7 @@ def _assemble(
     used = {each.name_hint for each in free_vars(body)}
     params = [each for name, each in variables.items() if name not in weights or name in used]
     # Without a region, nothing else tells for what the model was partitioned.
-    attrs = main.attrs if parts or inside else {**main.attrs, OPSET_KEY: opset}
+    attrs = main.attrs if functions else {**main.attrs, OPSET_KEY: opset}
     new = Function(params, body, main.ret_type, attrs=attrs, span=main.span)
     others = {v: f for v, f in model.mod.functions.items() if v.name_hint != "main"}
     entry = model.mod.get_global_var("main")

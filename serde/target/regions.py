@@ -10,7 +10,6 @@ from typing import Any as AnyValue, Final
 import onnx
 
 from serde.errors import OptionError
-from serde.io.atomic import write_text
 from serde.onnx import codec
 from serde.onnx.model import OnnxModel
 from serde.target.program import Port
@@ -99,15 +98,14 @@ class RegionModule:
         return codec.save(self.native, path)
 
     def save_to_file(self, path: str | os.PathLike[str], fmt: str = "onnx") -> Path:
-        """Write the ONNX model, or with ``fmt="text"`` what :meth:`get_source` returns.
+        """Write the ONNX model as :meth:`save`, which is the one format that there is.
 
         Raises:
-            OptionError: There is no such format, or the path cannot be written.
+            OptionError: `fmt` is another, or the path cannot be written.
         """
-        if fmt in ("", "onnx"):
-            return self.save(path)
-        write_text(path, self.get_source(fmt))
-        return Path(path)
+        if fmt != "onnx":
+            raise OptionError(f"region {self.name}: expected format onnx, found {fmt!r}")
+        return self.save(path)
 
     def __repr__(self) -> str:
         return f"RegionModule({self.name}, {len(self.nodes)} nodes)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any as AnyValue
 
 from serde.bridge.formats import source_bridge
@@ -17,7 +17,6 @@ from serde.engine.fitting import fit_inputs
 from serde.io.directories import check_directory
 from serde.onnx.profile import read_supported
 from serde.onnx.versions import DEFAULT_TARGET
-from serde.target.costs import Cost
 from serde.target.hybrid import HostEngine, HybridExecutor
 from serde.target.module import OnnxModule
 from serde.target.onnx import build
@@ -52,9 +51,6 @@ def split(
     supported: AnyValue = None,
     opset: int = DEFAULT_TARGET,
     min_nodes: int = 1,
-    composites: Sequence[AnyValue] = (),
-    cost: Cost | None = None,
-    mod_name: str = "default",
     runs: int = 0,
     runner: str = "onnxruntime",
     host: HostEngine | str | None = None,
@@ -72,10 +68,6 @@ def split(
         supported: What the toolchain takes: see :mod:`serde.onnx.profile`.
         opset: Version of the operator set that regions are written in.
         min_nodes: Least number of Relay's operators in a region.
-        composites: What becomes operators of the toolchain's own; see
-            :func:`~serde.target.partition.partition_model`.
-        cost: Which candidates go to the toolchain; see there.
-        mod_name: Stands in the names of regions.
         runs: Sets of seeded inputs on which the split model is compared with the source, before
             the folder is put in place.
         runner: What runs the regions then.
@@ -101,9 +93,8 @@ def split(
     loaded, model = read_model(reader, source, params, bound, report)
     with report.stage("partition"):
         found = partition_model(
-            model, opset=opset, supported=rules, min_nodes=min_nodes, composites=composites,
-            cost=cost, mod_name=mod_name, report=report,
-        )  # fmt: skip
+            model, opset=opset, supported=rules, min_nodes=min_nodes, report=report
+        )
     with report.stage("build"):
         module = build(found.model, report=report)
     if runs:

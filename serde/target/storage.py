@@ -18,7 +18,7 @@ from serde.core.limits import MAX_GRAPH_TEXT_BYTES, MAX_RANK, MAX_SPLIT_MANIFEST
 from serde.errors import FormatError, RelayError
 from serde.io.contained import member_path, read_small
 from serde.io.directories import atomic_directory
-from serde.io.fingerprint import sha256_of
+from serde.io.fingerprint import digest_of
 from serde.io.tvm_params import read_params, write_params
 from serde.onnx import codec
 from serde.onnx.elements import ELEMENTS
@@ -40,7 +40,6 @@ DIGESTS: Final = "sha256"
 """Key of the digests of all files by name, which folders of serde 1.0 do not have."""
 _HOST: Final = "host.relay"
 _PARAMS: Final = "host.params"
-_DIGEST: Final = re.compile("[0-9a-f]{64}")
 _PLAIN_NAME: Final = re.compile("[A-Za-z0-9_-]{1,100}")
 
 
@@ -141,7 +140,7 @@ def save_folder(stored: Stored, path: str | os.PathLike[str]) -> Path:
         if stored.hosts:
             (staged / _HOST).write_text(host_module(stored).astext(), encoding="utf-8")
             write_params(weights, staged / _PARAMS)
-        digests = {each.name: sha256_of(each) for each in sorted(staged.iterdir())}
+        digests = {each.name: _digest(each) for each in sorted(staged.iterdir())}
         text = json.dumps({**manifest_of(stored), DIGESTS: digests}, indent=1)
         (staged / MANIFEST).write_text(text + "\n", encoding="utf-8")
     return Path(path)
@@ -162,7 +161,7 @@ def load_folder(path: str | os.PathLike[str]) -> Stored:
     manifest = _Table(_read_manifest(root), f"{root}/{MANIFEST}")
     manifest.require("format", FORMAT)
     manifest.require("version", VERSION)
-    digests = _check_digests(root, manifest)
+    _check_digests(root, manifest)
     regions = {
         table.text("name"): _read_region(root, table) for table in manifest.tables("regions")
     }
@@ -175,10 +174,6 @@ def load_folder(path: str | os.PathLike[str]) -> Stored:
         steps=steps,
     )
     _check_program(program, regions, hosts, manifest)
-    used = [each.text("file") for each in manifest.tables("regions")]
-    for file in [*used, *((_HOST, _PARAMS) if hosts else ())]:
-        if digests is not None and file not in digests:
-            raise manifest.fault(f"{DIGESTS}: expected the digest of {file}, found none")
     return Stored(program, regions, hosts, others, manifest.number("opset"))
 
 
@@ -233,15 +228,9 @@ class _Table:
         items = self._get(key, list, "a list of objects")
         return [_Table(item, self.path) for item in items]
 
-    def digests(self) -> Mapping[str, str] | None:
+    def digests(self) -> Mapping[str, AnyValue] | None:
         """Return the digests of files by name; None where there are none."""
-        if DIGESTS not in self._value:
-            return None
-        items: Mapping[str, AnyValue] = self._get(DIGESTS, dict, "digests by file")
-        for name, each in items.items():
-            if not isinstance(each, str) or not _DIGEST.fullmatch(each):
-                raise self.fault(f"{DIGESTS}: {name}: expected 64 digits, found {each!r}"[:300])
-        return items
+        return self._get(DIGESTS, dict, "digests by file") if DIGESTS in self._value else None
 
     def shape(self, key: str) -> list[AnyValue]:
         """Return a shape: lengths, names of symbols, and nulls."""
@@ -265,15 +254,21 @@ def _read_manifest(root: str) -> AnyValue:
         raise FormatError(f"no JSON: {error}", path=path) from None
 
 
-def _check_digests(root: str, manifest: _Table) -> Mapping[str, str] | None:
-    """Return the digests of files, which must be theirs; None where the manifest has none."""
-    digests = manifest.digests()
-    for name, expected in (digests or {}).items():
+def _digest(path: str | os.PathLike[str]) -> str:
+    with OpenFile.open(path) as opened:
+        return digest_of(opened, "sha256")
+
+
+def _check_digests(root: str, manifest: _Table) -> None:
+    """Refuse files that are not those that were written, where the manifest has digests."""
+    known = manifest.digests()
+    used = [each.text("file") for each in manifest.tables("regions")]
+    used += [_HOST, _PARAMS] if manifest.tables("hosts") else []
+    for name in () if known is None else dict.fromkeys([*used, *known]):
         path = member_path(root, name)
-        found = sha256_of(path)
+        expected, found = (known or {}).get(name), _digest(path)
         if found != expected:
-            raise FormatError(f"{DIGESTS}: expected {expected}, found {found}", path=path)
-    return digests
+            raise FormatError(f"{DIGESTS}: expected {expected}, found {found}"[:300], path=path)
 
 
 def _read_port(table: _Table) -> Port:
@@ -401,17 +396,13 @@ def _check_program(
     missing = [name for name in program.results if name not in known]
     if missing or len(program.results) != len(program.outputs):
         raise manifest.fault("results are not values of steps, or have not as many names")
-    for part in hosts.values():
-        for name, takes, gives in called_inside(part):
-            region = regions.get(name)
-            ports = () if region is None else (*region.inputs, *region.outputs)
-            types = [*takes, *gives]
-            counts = region is not None and len(region.inputs) == len(takes)
-            if not counts or len(types) != len(ports) or not all(
-                _may_be(type_, port.type) for type_, port in zip(types, ports, strict=True)
-            ):
-                raise manifest.fault(f"the host calls {name} on {types}, which is no such region")
-            seen.add(name)
+    for name, *given in (each for part in hosts.values() for each in called_inside(part)):
+        types = _types_of(Step("region", name, (), ()), regions, hosts, manifest)
+        pairs = [zip(one, other, strict=False) for one, other in zip(given, types, strict=True)]
+        same = [*map(len, given)] == [*map(len, types)]
+        if not same or not all(_may_be(*pair) for each in pairs for pair in each):
+            raise manifest.fault(f"the host calls {name} on {given[0]}, not on {types[0]}")
+        seen.add(name)
     if seen != {*regions, *hosts}:
         raise manifest.fault("some regions or parts of the host are no steps")
 

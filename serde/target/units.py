@@ -239,25 +239,13 @@ class _UnitFinder:
     ) -> Unit:
         graph = self._graph
         leaves = tuple(dict.fromkeys(operands))
-        own = may_leave and self._may_leave(root, leaves) and all(map(_is_tensor, leaves))
+        kept = filter(is_foreign, nodes_inside(root, leaves)) if may_leave else ()
+        own = may_leave and _may_leave(root) and all(map(_is_tensor, leaves))
+        own = own and all(map(self._takes_kept, kept))
         unit = Unit(len(graph.units), root, leaves, inner, own)
         graph.units.append(unit)
         graph.producers[root] = unit
         return unit
-
-    def _may_leave(self, root: Expr, operands: Sequence[Expr]) -> bool:
-        """Whether an expression is of a kind that a target may take."""
-        kept = filter(is_foreign, nodes_inside(root, operands))
-        if not all(isinstance(each, Call) and self._takes_kept(each) for each in kept):
-            return False
-        if not holds_values(root.type) or not all(map(_holds_tensor, value_types(root.type))):
-            return False
-        if not isinstance(root, Call):
-            return isinstance(root, If)
-        if isinstance(root.op, Function):
-            attrs = root.op.attrs
-            return "Compiler" not in attrs and any(key in attrs for key in _WHOLE)
-        return isinstance(root.op, OpDef)
 
     def _operands_of_branches(self, node: If) -> list[Expr]:
         """Return what a conditional and its branches read from around it."""
@@ -324,6 +312,18 @@ def _bound_by_lets(body: Expr) -> dict[Expr, frozenset[Var]]:
         if own:
             found[node] = own
     return found
+
+
+def _may_leave(root: Expr) -> bool:
+    """Whether an expression is of a kind that a target may take."""
+    if not holds_values(root.type) or not all(map(_holds_tensor, value_types(root.type))):
+        return False
+    if not isinstance(root, Call):
+        return isinstance(root, If)
+    if isinstance(root.op, Function):
+        attrs = root.op.attrs
+        return "Compiler" not in attrs and any(key in attrs for key in _WHOLE)
+    return isinstance(root.op, OpDef)
 
 
 def _holds_tensor(type_: TensorType | SequenceType) -> bool:

@@ -56,11 +56,11 @@ def wobble(ctx: Any, x: Any, *, gain: float) -> Any:
 
 @pytest.fixture
 def reference() -> Iterator[None]:
-    before = dict(foreign._REFERENCE_OPS)
+    before = dict(foreign.REFERENCE_OPS)
     foreign.register_reference_ops(Wobble)
     yield
-    foreign._REFERENCE_OPS.clear()
-    foreign._REFERENCE_OPS.update(before)
+    foreign.REFERENCE_OPS.clear()
+    foreign.REFERENCE_OPS.update(before)
 
 
 def onnx_net() -> onnx.ModelProto:

@@ -123,7 +123,7 @@ def conv(**rule: Any) -> dict[str, Any]:
         ({"operators": 3}, "operators: expected names or tables, found int 3"),
         (
             {"operators": [], "operator": 1},
-            "unknown key 'operator'; known: date, domains, dtypes, dynamic_shapes",
+            "unknown key 'operator'; known: composites, date, domains, dtypes, dynamic_shapes",
         ),
         (["Convolution"], "'Convolution' is no operator of ONNX"),
         (["relu"], "'relu' is no operator of ONNX; meant Relu?"),

@@ -13,7 +13,7 @@ import binascii
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any as AnyValue, Final
+from typing import Any as AnyValue, Final, TypeGuard
 
 import numpy as np
 
@@ -27,9 +27,9 @@ from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType, Type
 
 __all__ = [
-    "ARGUMENTS", "FOREIGN", "MAX_ATTRIBUTE_BYTES", "PIVOT_FRAMEWORK", "REGION_FRAMEWORK",
-    "Empty", "Foreign", "Input", "check_arguments", "decode_attributes", "encode_attributes", "foreign_calls", "has_foreign",
-    "is_foreign", "result_type",
+    "ARGUMENTS", "FOREIGN", "MAX_ATTRIBUTE_BYTES", "PIVOT_FRAMEWORK", "REGION_FRAMEWORK", "Empty",
+    "Foreign", "Input", "check_arguments", "decode_attributes", "encode_attributes",
+    "foreign_calls", "has_foreign", "is_foreign", "result_type",
 ]  # fmt: skip
 
 FOREIGN: Final = "serde.foreign"
@@ -324,7 +324,7 @@ def _holds_operands(held: AnyValue, count: int, *, others: bool = False) -> bool
     return others or held is None
 
 
-def is_foreign(node: Expr) -> bool:
+def is_foreign(node: Expr) -> TypeGuard[Call]:
     """Whether an expression is a call of the operator."""
     return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == FOREIGN
 
@@ -342,5 +342,5 @@ def has_foreign(model: RelayModel) -> bool:
 def foreign_calls(model: RelayModel) -> Iterator[Call]:
     """Yield the calls of the operator in a model."""
     for node in all_nodes(*model.mod.functions.values()):
-        if isinstance(node, Call) and is_foreign(node):
+        if is_foreign(node):
             yield node
