@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any as AnyValue, Final
 from serde.core import dataclass
 
 if TYPE_CHECKING:
+    import onnx
+
     from serde.relay.ir.foreign import Foreign
 
-__all__ = ["PLAIN", "Composite", "custom_form", "custom_name", "is_custom"]
+__all__ = ["PLAIN", "Composite", "custom_form", "custom_name", "is_custom", "operator_name"]
 
 PLAIN: Final = "ai.onnx"
 """What ONNX's own domain, whose name is empty, is called."""
@@ -51,6 +53,11 @@ def custom_form(name: str, version: int = 1, inputs: int = 16, outputs: int = 16
 def is_custom(name: AnyValue) -> bool:
     """Whether a name is that of an operator of a domain besides ONNX's own."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
+def operator_name(node: onnx.NodeProto) -> str:
+    """Return what a list calls the operator of a node."""
+    return node.op_type if node.domain in ("", PLAIN) else f"{node.domain}::{node.op_type}"
 
 
 def custom_name(node: Foreign) -> str:

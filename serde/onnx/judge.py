@@ -21,7 +21,7 @@ from serde.core.texts import near_names
 from serde.errors import TypeInferenceError, Unsupported, UnsupportedModelError
 from serde.onnx.alternatives import expansion_of
 from serde.onnx.builder import walk_nodes
-from serde.onnx.custom_operators import PLAIN, custom_form, custom_name
+from serde.onnx.custom_operators import custom_form, custom_name, operator_name
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.exporter import write_lowered
 from serde.onnx.interface import value_type_proto
@@ -193,19 +193,18 @@ class Judge:
         types: dict[str, _ValueType] | None = None
         constants = {each.name for each in native.proto.graph.initializer} | set(native.weights)
         for node in walk_nodes(native.proto.graph.node):
-            plain = node.domain in ("", PLAIN)
-            op = node.op_type if plain else f"{node.domain}::{node.op_type}"
-            rule = rules.get(op) if plain else self._supported.custom_rule(op)
+            op = operator_name(node)
+            rule = self._supported.custom_rule(op) if "::" in op else rules.get(op)
             if rule is None:
                 found.append((node, self.unlisted(op)))
                 continue
             if types is None and (rule.reads_types or not self._supported.dynamic_shapes):
                 types = _infer_types(native)
-            if plain:
-                schema = onnx.defs.get_schema(op, self._opset, "")
-            else:
+            if "::" in op:
                 known = {each.domain: each.version for each in native.proto.opset_import}
                 schema = custom_form(op, known[node.domain], len(node.input), len(node.output))
+            else:
+                schema = onnx.defs.get_schema(op, self._opset, "")
             reason = self._fault(node, rule, schema, types or {}, constants)
             if reason is None and self._supported.largest_constant is not None:
                 reason = self._large(node, native.weights)

@@ -25,7 +25,8 @@ from serde.bridge.formats import PIVOT, get_bridge
 from serde.conversion.prepare import PrepareOptions, prepare
 from serde.core import Report, Weight, dataclass, pause_garbage_collection, replace
 from serde.errors import OptionError, UnsupportedModelError
-from serde.onnx.custom_operators import custom_name
+from serde.onnx.builder import walk_nodes
+from serde.onnx.custom_operators import custom_name, operator_name
 from serde.onnx.export_context import MAX_LEVEL
 from serde.onnx.judge import Gap, Judge, Verdict, lower_part, write_listed
 from serde.onnx.lowering import arrange
@@ -326,7 +327,7 @@ class _Partitioner:
         except UnsupportedModelError as error:
             return Counter(), [Gap("", issue.reason) for issue in error.report.issues]
         gaps = [gap for _node, gap in self._judge.find_gaps(native)]
-        return Counter(get_bridge(COMPILER).operators(native)), gaps
+        return Counter(map(operator_name, walk_nodes(native.proto.graph.node))), gaps
 
     def _find_refused(self, cutter: Cutting, number: int) -> dict[int, Gap]:
         """Return the units that make a region one that cannot be written, all if it is not seen.
