@@ -174,11 +174,9 @@ class HybridExecutor:
         runs: dict[str, Run] = {
             name: open_runner(runner, region, **options) for name, region in module.regions.items()
         }
-        steps = {step.name for step in self._program.steps}
-        inside = {name: run for name, run in runs.items() if name not in steps}
         for name, part in module.hosts.items():
-            run = engine.open(part, module.others)
-            runs[name] = _with_regions(run, inside) if inside else run
+            runs[name] = engine.open(part, module.others)
+        self._runs = runs
         self._steps = [(step, runs[step.name]) for step in self._program.steps]
         self._last_use = _last_uses(self._program)
         self.seconds: dict[str, float] = {}
@@ -231,7 +229,11 @@ class HybridExecutor:
         clock = time.perf_counter
         for (step, run), dropped in zip(self._steps, self._last_use, strict=True):
             start = clock()
-            results = run([values[name] for name in step.inputs])
+            called = REGIONS.set(self._runs)
+            try:
+                results = run([values[name] for name in step.inputs])
+            finally:
+                REGIONS.reset(called)
             self.seconds[step.name] = clock() - start
             if len(results) != len(step.outputs):
                 raise OptionError(
@@ -243,19 +245,6 @@ class HybridExecutor:
             for name in dropped:
                 del values[name]
         return [np.asarray(values[name]) for name in self._program.results]
-
-
-def _with_regions(run: Run, regions: Mapping[str, Run]) -> Run:
-    """Return what runs a part of the host that calls regions in branches or loops."""
-
-    def run_part(arrays: Sequence[Array]) -> Sequence[Array]:
-        token = REGIONS.set(regions)
-        try:
-            return run(arrays)
-        finally:
-            REGIONS.reset(token)
-
-    return run_part
 
 
 def _last_uses(program: Program) -> list[tuple[str, ...]]:

@@ -117,11 +117,12 @@ class OnnxModule:
         """
         if fmt != "onnx":
             write_text(path, self.get_source(fmt))
-            return Path(path)
-        if self.hosts or len(self._regions) != 1:
+        elif self.hosts or len(self._regions) != 1:
             found = f"{len(self._regions)} regions, {len(self.hosts)} parts of the host"
             raise OptionError(f"{os.fspath(path)}: expected one region alone, found {found}")
-        return self.imported_modules[0].save(path)
+        else:
+            self.imported_modules[0].save(path)
+        return Path(path)
 
     def export_library(self, path: str | os.PathLike[str]) -> Path:
         """Write ONNX where the name ends in .onnx, else a folder: nothing is compiled here.

@@ -18,7 +18,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any as AnyValue, Final
 
 from serde.bridge.formats import PIVOT, get_bridge
@@ -40,7 +40,7 @@ from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.integer_widths import narrow_integers
 from serde.relay.transform.weight_folding import fold_weights
 from serde.target.composites import inline_composite, merge_composites
-from serde.target.costs import Candidate, Cost, choose
+from serde.target.costs import Candidate, Cost, find_losses
 from serde.target.cutting import Cutting, keep
 from serde.target.layering import Layering, Tensor, assign_regions
 from serde.target.nesting import enter
@@ -95,11 +95,6 @@ class PlacedNode:
     region: int | None
     gaps: tuple[Gap, ...]
     sources: tuple[int, ...]
-
-    def moved(self, nodes: int, regions: int) -> PlacedNode:
-        """Return what it is behind so many other nodes and regions."""
-        region = None if self.region is None else self.region + regions
-        return replace(self, region=region, sources=tuple(each + nodes for each in self.sources))
 
 
 @dataclass(frozen=True)
@@ -289,27 +284,28 @@ class _Partitioner:
                 here = source is not None and inside[source.number]
             inside.append(here)
         sizes = list(map(_count, self._graph.units))
-        least, layering = self._choices.min_nodes, _layering(self._graph, inside)
-        regions, cost_of = assign_regions(layering, sizes, least), self._choices.cost
-        if cost_of is None:
-            return regions
+        while True:
+            layering = _layering(self._graph, inside)
+            regions = assign_regions(layering, sizes, self._choices.min_nodes)
+            if self._choices.cost is None:
+                return regions
+            lost = find_losses(layering, regions, self._cost)
+            if not lost:
+                return regions
+            inside = [here and unit not in lost for unit, here in enumerate(inside)]
 
-        def cost(units: Sequence[int]) -> float:
-            try:
-                found = float(cost_of(self._candidate(set(units))))
-            except Exception as error:
-                what = f"{type(error).__name__}: {error}"
-                raise OptionError(f"cost: the function fails: {what}") from error
-            if math.isnan(found):
-                raise OptionError("cost: expected a number, found nan")
-            return found
+    def _cost(self, units: set[int]) -> float:
+        """Return what units cost in one region, as the user's function says."""
+        try:
+            found = float(self._choices.cost(self._candidate(units)))  # type: ignore[misc]
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise OptionError(f"cost: the function fails: {what}") from error
+        if math.isnan(found):
+            raise OptionError("cost: expected a number, found nan")
+        return found
 
-        def is_large(units: Sequence[int]) -> bool:
-            return sum(sizes[unit] for unit in units) >= least
-
-        return choose(layering, regions, cost, is_large)
-
-    def _candidate(self, units: Collection[int]) -> Candidate:
+    def _candidate(self, units: set[int]) -> Candidate:
         """Return what a user's cost is asked of: units in one region."""
         numbers = [0 if each.number in units else None for each in self._graph.units]
         cutting = Cutting(self._model, self._graph, numbers)
@@ -379,7 +375,10 @@ class _Partitioner:
             if not found.regions or (found.model.params and not model.params):
                 return None
             before, first = len(nodes), len(regions)
-            nodes.extend(each.moved(before, first) for each in found.nodes)
+            for each in found.nodes:
+                region = None if each.region is None else each.region + first
+                sources = tuple(source + before for source in each.sources)
+                nodes.append(replace(each, region=region, sources=sources))
             regions.extend(found.regions)
             return found.model
 
