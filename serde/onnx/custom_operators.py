@@ -25,12 +25,9 @@ _NAME: Final = re.compile(rf"(?!{re.escape(PLAIN)}::)[A-Za-z_][\w.-]*::[A-Za-z_]
 class Composite:
     """What becomes one operator of a toolchain's own.
 
-    Attributes:
-        name: The operator, with its domain.
-        pattern: Relay's text of a function, or a pattern of :mod:`serde.relay.dataflow_pattern`.
-        told: Of text: names of attributes that may have any value, and become the operator's. Of
-            patterns: a function that gets the last call of a match and returns whether it is
-            taken, or the attributes of the operator.
+    The pattern is Relay's text of a function, or one of :mod:`serde.relay.dataflow_pattern`. With
+    text, `told` are names of attributes that may have any value, and become the operator's; else a
+    function that gets the last call of a match and returns these, or whether it is taken.
     """
 
     name: str
@@ -39,10 +36,7 @@ class Composite:
 
 
 def custom_form(name: str, version: int = 1, inputs: int = 16, outputs: int = 16) -> AnyValue:
-    """Return what is known of an operator without a schema, in the words that a schema has.
-
-    Inputs and outputs are called by their numbers.
-    """
+    """Return the form of an operator that has no schema; inputs are called by their numbers."""
     names = [SimpleNamespace(name=str(i), type_str="T") for i in range(max(inputs, outputs))]
     return SimpleNamespace(
         name=name, since_version=version, inputs=names[:inputs], outputs=names[:outputs],

@@ -318,15 +318,15 @@ def _parse_composites(document: Mapping[str, AnyValue], where: str) -> tuple[Com
         at = f"{where}composites: {name}: "
         if not is_custom(name):
             raise OptionError(f"{at}expected an operator of a domain such as com.acme::Scale")
-        if not isinstance(table, Mapping) or "pattern" not in table:
-            raise OptionError(f"{at}expected a table with a pattern, found {_kind(table)}")
+        if not isinstance(table, Mapping):
+            raise OptionError(f"{at}expected a table, found {_kind(table)}")
         _check_keys(table, ("attributes", "pattern"), at)
-        told = table.get("attributes")
-        if isinstance(table["pattern"], str):
+        pattern, told = table.get("pattern"), table.get("attributes")
+        if isinstance(pattern, str):
             told = tuple(sorted(_parse_list(table, "attributes", at, _check_text) or ()))
-        elif told is not None and not callable(told):
-            raise OptionError(f"{at}attributes: expected a function, found {_kind(told)}")
-        found.append(Composite(name, table["pattern"], told))
+        elif not hasattr(pattern, "has_attr") or not (told is None or callable(told)):
+            raise OptionError(f"{at}expected Relay's text, or a pattern and a function of matches")
+        found.append(Composite(name, pattern, told))
     return tuple(found)
 
 

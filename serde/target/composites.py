@@ -25,7 +25,6 @@ from serde.relay.transform.compose import Match
 from serde.relay.transform.editing import replace_calls
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.inline_calls import ToGraphNormalForm
-from serde.relay.tvm.dataflow_pattern.patterns import DFPattern
 from serde.relay.tvm.passes.merge_composite import MergeComposite
 from serde.target.cutting import keep
 
@@ -57,8 +56,6 @@ def merge_composites(
     for each in supported.composites:
         if isinstance(each.pattern, str):
             model = merger.replace_text(model, each)
-        elif not isinstance(each.pattern, DFPattern):
-            raise OptionError(f"composite {each.name}: expected a pattern, found {each.pattern!r}")
     model = merger.replace_patterns(model)
     there = {custom_name(Foreign.of(call)) for call in foreign_calls(model)}
     wanted = [*(each.name for each in supported.composites), *(supported.operators or ())]
@@ -87,8 +84,9 @@ class _Merger:
     def __init__(self, supported: SupportedOperators, judge: Judge) -> None:
         self._supported = supported
         self._judge = judge
-        patterns = (each for each in supported.composites if isinstance(each.pattern, DFPattern))
-        self._patterns = {each.name: each for each in patterns}
+        self._patterns = {
+            each.name: each for each in supported.composites if not isinstance(each.pattern, str)
+        }
         self.refused: dict[str, str] = {}
 
     def replace_text(self, model: RelayModel, composite: Composite) -> RelayModel:
@@ -111,7 +109,9 @@ class _Merger:
             args = [match.bound[param.name_hint] for param in source.params]
             matched = {name: match.nodes[x] for x in calls for name in told if name in x.attrs}
             attrs = {n: x.attrs[n] for n, x in matched.items() if isinstance(x, Call)}
-            return self._operator(composite.name, match.root, args, args, attrs)
+            return self._operator(
+                composite.name, match.root, [(each, each) for each in args], attrs
+            )
 
         found = replace_calls(model.mod, source.body, build, told)
         return model if found is None else model.evolve(mod=found)
@@ -151,9 +151,9 @@ class _Merger:
         attrs = {key: value for key, value in function.attrs.items() if key not in _MARKS}
         args = dict(zip(function.params, node.args, strict=True))
         inner = [each for each in post_order(function.body) if each in args or _is_large(each)]
-        operands = [args.get(each, each) for each in inner]
+        pairs = [(each, args.get(each, each)) for each in inner]
         for told in [attrs] if own is None else self._ask(own, function.body):
-            made = self._operator(name, function.body, inner, operands, told)
+            made = self._operator(name, function.body, pairs, told)
             if made is not None:
                 return made
         return node if own is None else instantiate(function, node.args)
@@ -162,20 +162,23 @@ class _Merger:
         self,
         name: str,
         body: Expr,
-        inner: Sequence[Expr],
-        args: Sequence[Expr],
-        attributes: Mapping[str, AnyValue],
+        pairs: Sequence[tuple[Expr, Expr]],
+        told: Mapping[str, AnyValue],
     ) -> Call | None:
-        """Return the operator for `body`, which has `inner` for `args`; None: it is not taken."""
+        """Return the operator for `body`; pairs are what is in it for an operand, and the operand.
+
+        None is returned for one that is not taken.
+        """
         domain, _, op = name.partition("::")
         results = tuple(each for each in value_types(body.type) if isinstance(each, TensorType))
-        args = [each.variable if isinstance(each, _Held) else each for each in args]
+        args = [each.variable if isinstance(each, _Held) else each for _, each in pairs]
         params = [Var(f"x{index}", each.type) for index, each in enumerate(args)]
-        function = Function(params, rewrite(body, keep, dict(zip(inner, params, strict=True))))
+        memo: dict[Expr, Expr] = {own: x for (own, _), x in zip(pairs, params, strict=True)}
+        function = Function(params, rewrite(body, keep, memo))
         try:
             call = Foreign(
                 framework=PIVOT_FRAMEWORK, name=op, domain=domain, version=1,
-                attributes=attributes, results=results,
+                attributes=told, results=results,
             ).build(args, body.span or Span(op), body=function)  # fmt: skip
         except SerdeError as error:
             raise OptionError(f"composite {error}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any as AnyValue, Final, Protocol
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
@@ -18,24 +18,10 @@ from serde.relay.ir.leaves import leaves
 from serde.relay.run.binding import as_value
 from serde.relay.run.interpreter import run as run_relay
 from serde.target.program import Program, Step
-from serde.target.regions import RegionModule
 from serde.target.runners import DEFAULT_RUNNER, Run, open_runner
+from serde.target.storage import Stored
 
 __all__ = ["CompilingHost", "HostEngine", "HybridExecutor", "Interpreter", "StepRecord"]
-
-
-class HybridModule(Protocol):
-    """What an executor needs of a module."""
-
-    program: Program
-    hosts: Mapping[str, RelayModel]
-    """The parts of the host, by the name of their step."""
-    others: Mapping[GlobalVar, Function]
-    """The global functions that these call."""
-
-    @property
-    def regions(self) -> Mapping[str, RegionModule]:
-        """The regions by the name of their step."""
 
 
 class HostEngine(ABC):
@@ -160,7 +146,7 @@ class HybridExecutor:
 
     def __init__(
         self,
-        module: HybridModule,
+        module: Stored,
         *,
         runner: str = DEFAULT_RUNNER,
         providers: Sequence[AnyValue] | None = None,

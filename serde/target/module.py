@@ -4,63 +4,39 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any as AnyValue
 
 from serde.errors import OptionError
 from serde.io.atomic import write_text
-from serde.relay.ir import Function, GlobalVar, IRModule, RelayModel
+from serde.relay.ir import IRModule
 from serde.target.hybrid import HybridExecutor
-from serde.target.program import Program
 from serde.target.regions import TYPE_KEY, RegionModule
 from serde.target.storage import Stored, host_module, load_folder, manifest_of, save_folder
 
 __all__ = ["OnnxModule"]
 
 
-class OnnxModule:
+class OnnxModule(Stored):
     """A split model: its regions as ONNX, the rest as Relay, and the order in which they run.
 
     Made by :func:`serde.target.onnx.build` or :meth:`load`.
 
     Attributes:
-        program: What runs when, and what goes between.
-        hosts: The parts of the host as models of their own, by the name of their step.
-        others: Global functions that parts of the host call.
-        opset: Version of the operator set of the regions.
         type_key: ``"onnx"``, as TVM's runtime modules have one.
     """
 
     type_key = TYPE_KEY
 
-    def __init__(
-        self,
-        program: Program,
-        regions: Mapping[str, RegionModule],
-        hosts: Mapping[str, RelayModel],
-        others: Mapping[GlobalVar, Function],
-        opset: int,
-    ) -> None:
-        self.program = program
-        self.hosts: Mapping[str, RelayModel] = dict(hosts)
-        self.others: Mapping[GlobalVar, Function] = dict(others)
-        self.opset = opset
-        self._regions = dict(regions)
-
-    @property
-    def regions(self) -> Mapping[str, RegionModule]:
-        """The regions by the name of their step."""
-        return self._regions
-
     @property
     def imported_modules(self) -> tuple[RegionModule, ...]:
         """The regions, in the order in which they run."""
-        return tuple(self._regions.values())
+        return tuple(self.regions.values())
 
     def host(self) -> IRModule:
         """Return the module of the parts of the host, a function each."""
-        return host_module(self._stored())
+        return host_module(self)
 
     def get_source(self, fmt: str = "") -> str:
         """Return what the module says as text.
@@ -74,7 +50,7 @@ class OnnxModule:
         if fmt in ("", "relay"):
             return self.host().astext(show_meta_data=False)
         if fmt == "json":
-            return json.dumps(manifest_of(self._stored()), indent=1)
+            return json.dumps(manifest_of(self), indent=1)
         raise OptionError(f"expected format relay or json, found {fmt!r}")
 
     def get_function(self, name: str) -> Callable[..., AnyValue]:
@@ -83,10 +59,10 @@ class OnnxModule:
         Raises:
             OptionError: There is no such function.
         """
-        if name in self._regions:
-            return self._regions[name].get_function(name)
+        if name in self.regions:
+            return self.regions[name].get_function(name)
         if name != "main":
-            known = ", ".join(["main", *self._regions])
+            known = ", ".join(["main", *self.regions])
             raise OptionError(f"no function is called {name} (there are: {known})")
         executor = HybridExecutor(self)
 
@@ -106,7 +82,7 @@ class OnnxModule:
         Raises:
             OptionError: The path cannot be written.
         """
-        return save_folder(self._stored(), path)
+        return save_folder(self, path)
 
     def save_to_file(self, path: str | os.PathLike[str], fmt: str = "onnx") -> Path:
         """Write one file: a text of :meth:`get_source`, or the model of the one region.
@@ -117,8 +93,8 @@ class OnnxModule:
         """
         if fmt != "onnx":
             write_text(path, self.get_source(fmt))
-        elif self.hosts or len(self._regions) != 1:
-            found = f"{len(self._regions)} regions, {len(self.hosts)} parts of the host"
+        elif self.hosts or len(self.regions) != 1:
+            found = f"{len(self.regions)} regions, {len(self.hosts)} parts of the host"
             raise OptionError(f"{os.fspath(path)}: expected one region alone, found {found}")
         else:
             self.imported_modules[0].save(path)
@@ -145,8 +121,5 @@ class OnnxModule:
         found = load_folder(path)
         return cls(found.program, found.regions, found.hosts, found.others, found.opset)
 
-    def _stored(self) -> Stored:
-        return Stored(self.program, dict(self._regions), self.hosts, self.others, self.opset)
-
     def __repr__(self) -> str:
-        return f"OnnxModule({len(self._regions)} regions, {len(self.hosts)} parts of the host)"
+        return f"OnnxModule({len(self.regions)} regions, {len(self.hosts)} parts of the host)"

@@ -6,17 +6,17 @@ a body. The host's interpreter calls the regions in it where it comes by.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from serde.relay.ir import IRModule, ModelMeta, RelayModel, free_vars, rewrite, value_types
 from serde.relay.ir.bodies import carried, map_bodies
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, GlobalVar, If, Tuple, Var
-from serde.relay.ir.foreign import REGION_FRAMEWORK, Foreign, foreign_calls, is_foreign
+from serde.relay.ir.foreign import REGION_FRAMEWORK, Foreign, is_foreign
 from serde.relay.ir.types import TensorType, TupleType
 from serde.target.cutting import keep
 from serde.target.units import Unit
 
-__all__ = ["called_inside", "enter", "outline"]
+__all__ = ["enter", "outline"]
 
 
 def enter(
@@ -24,10 +24,7 @@ def enter(
 ) -> tuple[Expr, list[RelayModel]]:
     """Return a conditional or loop of the host with regions inside, and its parts that have some.
 
-    Args:
-        unit: The unit; another one is returned as it is.
-        model: The model.
-        partition: Returns a branch or body in regions, None where there are none.
+    Another unit is returned as it is. `partition` returns a part in regions; None: it has none.
     """
     root, parts = unit.root, []
     leaves = (leaf for leaf in unit.operands if not isinstance(leaf, (Constant, Var)))
@@ -59,10 +56,8 @@ def enter(
 def outline(part: RelayModel, take: Callable[[Call], str]) -> RelayModel:
     """Return a part of the host in which calls of regions are operators that its runner has.
 
-    Args:
-        part: The part.
-        take: Notes the call of a region, on its weights and on nameless variables for all else,
-            and returns the name of the region; empty where it is no such call.
+    `take` notes the call of a region, on its weights and on nameless variables for all else, and
+    returns the name of the region; empty where it is no such call.
     """
     weights = {each for each in part.main.params if each.name_hint in part.params}
 
@@ -86,12 +81,3 @@ def outline(part: RelayModel, take: Callable[[Call], str]) -> RelayModel:
     main = main.evolve(params=[each for each in main.params if each.name_hint not in lost])
     params = {name: weight for name, weight in part.params.items() if name not in lost}
     return part.evolve(mod=part.mod.with_main(main), params=params)
-
-
-def called_inside(part: RelayModel) -> Iterator[tuple[str, list[TensorType], list[TensorType]]]:
-    """Yield the regions that a part of the host calls: names, and types of what goes in and out."""
-    for node in foreign_calls(part):
-        found = Foreign.of(node)
-        if found.framework == REGION_FRAMEWORK:
-            fed = [each for each in value_types(node.args[0].type) if isinstance(each, TensorType)]
-            yield found.name, fed, list(found.results)

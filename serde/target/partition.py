@@ -251,10 +251,7 @@ class _Partitioner:
             refused: dict[int, Gap] = {}
             parts: list[tuple[RelayModel, Counter[str]]] = []
             for number in range(len(cutter.members)):
-                part = lower_part(
-                    cutter.part(number, f"{COMPILER}_{number}"), self._opset, self._judge.takes
-                )
-                nodes, gaps = self._write(part)
+                part, nodes, gaps = self._write(cutter, number)
                 if gaps:
                     refused |= self._find_refused(cutter, number)
                 parts.append((part, nodes))
@@ -296,52 +293,43 @@ class _Partitioner:
 
     def _cost(self, units: set[int]) -> float:
         """Return what units cost in one region, as the user's function says."""
-        try:
-            found = float(self._choices.cost(self._candidate(units)))  # type: ignore[misc]
-        except Exception as error:
-            what = f"{type(error).__name__}: {error}"
-            raise OptionError(f"cost: the function fails: {what}") from error
-        if math.isnan(found):
-            raise OptionError("cost: expected a number, found nan")
-        return found
-
-    def _candidate(self, units: set[int]) -> Candidate:
-        """Return what a user's cost is asked of: units in one region."""
         numbers = [0 if each.number in units else None for each in self._graph.units]
         cutting = Cutting(self._model, self._graph, numbers)
-        return Candidate(
+        candidate = Candidate(
             tuple(node for unit in sorted(units) for node in self._verdicts[unit].nodes),
             tuple(call for unit in cutting.members[0] for call in unit.inner),
             tuple(leaf.checked_type for leaf in cutting.fed(0)),
             tuple(leaf.checked_type for leaf in cutting.outputs[0]),
         )
+        try:
+            found = float(self._choices.cost(candidate))  # type: ignore[misc]
+        except Exception as error:
+            raise OptionError(f"cost: {type(error).__name__}: {error}") from error
+        if math.isnan(found):
+            raise OptionError("cost: expected a number, found nan")
+        return found
 
-    def _write(self, part: RelayModel) -> tuple[Counter[str], list[Gap]]:
-        """Return the operators that are written for a region, and those that may not be."""
+    def _write(
+        self, cutter: Cutting, number: int, *, numbered: bool = False
+    ) -> tuple[RelayModel, Counter[str], list[tuple[str, Gap]]]:
+        """Return a region, the operators that are written for it, and nodes that may not be."""
+        part = cutter.part(number, f"{COMPILER}_{number}", numbered=numbered)
+        part = lower_part(part, self._opset, self._judge.takes)
         try:
             native = write_listed(part, self._opset, Report())
         except UnsupportedModelError as error:
-            return Counter(), [Gap("", issue.reason) for issue in error.report.issues]
-        gaps = [gap for _node, gap in self._judge.find_gaps(native)]
-        return Counter(map(operator_name, walk_nodes(native.proto.graph.node))), gaps
+            issues = error.report.issues
+            return part, Counter(), [(issue.node, Gap("", issue.reason)) for issue in issues]
+        gaps = [(node.name, gap) for node, gap in self._judge.find_gaps(native)]
+        return part, Counter(map(operator_name, walk_nodes(native.proto.graph.node))), gaps
 
     def _find_refused(self, cutter: Cutting, number: int) -> dict[int, Gap]:
         """Return the units that make a region one that cannot be written, all if it is not seen.
 
         The region is written once more, every node under the number of its unit.
         """
-        part = lower_part(
-            cutter.part(number, f"{COMPILER}_{number}", numbered=True),
-            self._opset,
-            self._judge.takes,
-        )
+        named = self._write(cutter, number, numbered=True)[2]
         found: dict[int, Gap] = {}
-        try:
-            native = write_listed(part, self._opset, Report())
-        except UnsupportedModelError as error:
-            named = [(issue.node, Gap("", issue.reason)) for issue in error.report.issues]
-        else:
-            named = [(node.name, gap) for node, gap in self._judge.find_gaps(native)]
         members = {unit.number for unit in cutter.members[number]}
         for name, gap in named:
             match = _NUMBERED.match(name)

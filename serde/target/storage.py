@@ -24,10 +24,10 @@ from serde.onnx import codec
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.interface import declared_shape
 from serde.relay.ir import Function, GlobalVar, IRModule, ModelMeta, RelayModel, SymDim, value_types
+from serde.relay.ir.foreign import REGION_FRAMEWORK, foreign_calls
 from serde.relay.ir.types import TensorType, Type
 from serde.relay.text.parser import fromtext
 from serde.relay.transform.infer_type import InferType
-from serde.target.nesting import called_inside
 from serde.target.program import Port, Program, Step
 from serde.target.regions import RegionModule
 
@@ -43,12 +43,20 @@ _PARAMS: Final = "host.params"
 _PLAIN_NAME: Final = re.compile("[A-Za-z0-9_-]{1,100}")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Stored:
-    """What a folder holds."""
+    """What a folder holds.
+
+    Attributes:
+        program: What runs when, and what goes between.
+        regions: The regions by the name of their step.
+        hosts: The parts of the host as models of their own, by the name of their step.
+        others: Global functions that parts of the host call.
+        opset: Version of the operator set of the regions.
+    """
 
     program: Program
-    regions: dict[str, RegionModule]
+    regions: Mapping[str, RegionModule]
     hosts: Mapping[str, RelayModel]
     others: Mapping[GlobalVar, Function]
     opset: int
@@ -396,13 +404,15 @@ def _check_program(
     missing = [name for name in program.results if name not in known]
     if missing or len(program.results) != len(program.outputs):
         raise manifest.fault("results are not values of steps, or have not as many names")
-    for name, *given in (each for part in hosts.values() for each in called_inside(part)):
-        types = _types_of(Step("region", name, (), ()), regions, hosts, manifest)
-        pairs = [zip(one, other, strict=False) for one, other in zip(given, types, strict=True)]
-        same = [*map(len, given)] == [*map(len, types)]
-        if not same or not all(_may_be(*pair) for each in pairs for pair in each):
-            raise manifest.fault(f"the host calls {name} on {given[0]}, not on {types[0]}")
-        seen.add(name)
+    for call in (each for part in hosts.values() for each in foreign_calls(part)):
+        if call.attrs["framework"] == REGION_FRAMEWORK:
+            step = Step("region", call.attrs["name"], (), ())
+            takes, gives = _types_of(step, regions, hosts, manifest)
+            given = [*value_types(call.args[0].type), *value_types(call.type)]
+            wanted = [*takes, *gives]
+            if len(given) != len(wanted) or not all(map(_may_be, given, wanted)):
+                raise manifest.fault(f"the host calls {step.name} on {given}, not on {wanted}")
+            seen.add(step.name)
     if seen != {*regions, *hosts}:
         raise manifest.fault("some regions or parts of the host are no steps")
 

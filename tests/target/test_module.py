@@ -278,11 +278,11 @@ MALFORMED: dict[str, tuple[Change, str]] = {
     "a region that nothing runs": (
         lambda m: m["regions"].append({**m["regions"][0], "name": "spare"}), "are no steps"),
     "a file without a digest": (
-        lambda m: m["sha256"].pop("host.relay"), "expected the digest of host.relay"),
+        lambda m: m["sha256"].pop("host.relay"), "host.relay: sha256: expected None, found"),
     "a digest of no file": (
         lambda m: m["sha256"].update({"../secret": "0" * 64}), "leaves the directory"),
     "a digest that is none": (
-        lambda m: m["sha256"].update({"host.relay": 5}), "expected 64 digits, found 5"),
+        lambda m: m["sha256"].update({"host.relay": 5}), "host.relay: sha256: expected 5, found"),
     "digests that are none": (lambda m: m.update(sha256=[]), "expected digests by file"),
     "a host that is not there": (
         lambda m: m["hosts"][0].update(name="host_9"), "no function is called host_9"),
