@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from types import MappingProxyType
 from typing import Any as AnyValue
 
 from serde.bridge.formats import get_bridge
@@ -18,9 +17,7 @@ from serde.relay.ir.foreign import REGION_FRAMEWORK, Foreign
 
 __all__ = ["REGIONS", "has_kernel", "register_kernel", "run_foreign"]
 
-REGIONS: ContextVar[Mapping[str, Callable[..., AnyValue]]] = ContextVar(
-    "REGIONS", default=MappingProxyType({})
-)
+REGIONS: ContextVar[Mapping[str, Callable[..., AnyValue]]] = ContextVar("REGIONS")
 """What runs the regions that the part of a host which is run calls, by name."""
 
 _KERNELS: dict[tuple[str, str], Callable[..., AnyValue]] = {}
@@ -71,7 +68,7 @@ def run_foreign(attrs: Mapping[str, AnyValue], inputs: Sequence[Array]) -> list[
     """
     node = Foreign.of_attributes(attrs)
     if node.framework == REGION_FRAMEWORK:
-        region = REGIONS.get().get(node.name)
+        region = REGIONS.get({}).get(node.name)
         if region is None:
             raise RelayError(f"region {node.name} runs by the executor of its module alone")
         return list(region(inputs))

@@ -11,9 +11,7 @@ from serde.core import dataclass
 if TYPE_CHECKING:
     import onnx
 
-    from serde.relay.ir.foreign import Foreign
-
-__all__ = ["PLAIN", "Composite", "custom_form", "custom_name", "is_custom", "operator_name"]
+__all__ = ["PLAIN", "Composite", "custom_form", "is_custom", "operator_name"]
 
 PLAIN: Final = "ai.onnx"
 """What ONNX's own domain, whose name is empty, is called."""
@@ -52,8 +50,3 @@ def is_custom(name: AnyValue) -> bool:
 def operator_name(node: onnx.NodeProto) -> str:
     """Return what a list calls the operator of a node."""
     return node.op_type if node.domain in ("", PLAIN) else f"{node.domain}::{node.op_type}"
-
-
-def custom_name(node: Foreign) -> str:
-    """Return what an operator that Relay does not know is called, once it is written."""
-    return f"{node.domain or node.framework}::{node.name}"

@@ -27,7 +27,7 @@ from serde.onnx.builder import (
 )
 from serde.onnx.export_context import MAX_LEVEL, ExportContext
 from serde.onnx.foreign import write_node
-from serde.onnx.functions import FunctionCall, LocalFunctions
+from serde.onnx.functions import FunctionCall, LocalFunctions, structure_of
 from serde.onnx.inference import captures, infer_shapes
 from serde.onnx.interface import value_type_proto
 from serde.onnx.lowering import as_qdq, for_runtime, lower
@@ -37,6 +37,7 @@ from serde.onnx.schemas import check_opset, newest_opset, require_dtype
 from serde.onnx.versions import DEFAULT_TARGET
 from serde.relay import transform
 from serde.relay.ir import Call, Foreign, Function, If, RelayModel, output_names, value_types
+from serde.relay.ir.foreign import is_foreign
 from serde.relay.ir.types import SequenceType
 from serde.walk.export_context import SymbolTable, Values, known_leaves
 from serde.walk.export_fallback import ExportFallback
@@ -49,7 +50,6 @@ __all__ = ["from_relay", "write_lowered"]
 Lowering = Callable[..., RelayModel]
 
 _FUNCTIONS_IR_VERSION: Final = 8
-_OVERLOADS_IR_VERSION: Final = 10
 
 
 def from_relay(
@@ -235,13 +235,6 @@ class _OnnxWalk(ExportWalk[Value]):
         found = write_node(self._builder, context.scope, node, operands, context.source)
         return found if len(found) > 1 else found[0]
 
-    def composite(
-        self, node: Foreign, body: Function, given: Sequence[Values[Value]]
-    ) -> Generator[AnyValue, AnyValue, Sequence[Value] | None] | None:
-        """Add an operator of another domain, and a local function of its name."""
-        call = self._composites.composite(node, body, given) if node.domain else None
-        return self._write_call(call, self._context.source) if call else None
-
     def branch_name(self, node: If) -> str:
         """Return a name that is kept for the conditional until it is written."""
         return self._builder.hold(super().branch_name(node))
@@ -272,8 +265,12 @@ class _OnnxWalk(ExportWalk[Value]):
     def local_call(
         self, node: Call, function: Function, name: str, given: Sequence[Values[Value]]
     ) -> Generator[AnyValue, AnyValue, Sequence[Value] | None] | None:
-        """Add a call of a local function; those that are equal are one."""
+        """Add a call of a local function, or what has one; those that are equal are one."""
         call = self._functions and self._functions.call(function, name, given)
+        if is_foreign(node):
+            held = Foreign.of(node)
+            key = (held.written_name, structure_of(function))
+            call = FunctionCall(self._composites, function, "", given, key, held)
         return self._write_call(call, source_name(node)) if call else None
 
     def _write_call(
@@ -368,9 +365,8 @@ def _make_native(
     )
     proto.ir_version = helper.find_min_ir_version_for([own])
     if builder.functions:
-        proto.ir_version = max(proto.ir_version, _FUNCTIONS_IR_VERSION)
-    if any(each.overload for each in builder.functions):
-        proto.ir_version = max(proto.ir_version, _OVERLOADS_IR_VERSION)
+        overloaded = any(each.overload for each in builder.functions)
+        proto.ir_version = max(proto.ir_version, 10 if overloaded else _FUNCTIONS_IR_VERSION)
     facts = {"source_format": model.meta.source_format, "source_version": model.meta.source_version}
     facts = {**model.meta.metadata, **facts}
     helper.set_model_props(proto, {key: value for key, value in facts.items() if value})

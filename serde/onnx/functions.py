@@ -19,7 +19,7 @@ from serde.relay.ir.leaves import holds_values, leaf_names, leaves, value_types
 from serde.relay.transform.merge_equal_nodes import exact_key
 from serde.walk.export_context import Values, regroup
 
-__all__ = ["FunctionCall", "LocalFunctions"]
+__all__ = ["FunctionCall", "LocalFunctions", "structure_of"]
 
 _NAMING: Final = ("Composite", "PartitionedFromPattern")
 _WHOLE: Final = ("Composite", "Primitive", "Compiler")
@@ -54,16 +54,9 @@ class LocalFunctions:
         if not holds_values(function.body.type):
             return None
         if function not in self._structures:
-            self._structures[function] = _structure(function)
+            self._structures[function] = structure_of(function)
         roles = tuple(_role(leaf) for each in given for leaf in leaves(each))
         return FunctionCall(self, function, name, given, (self._structures[function], roles))
-
-    def composite(
-        self, node: Foreign, body: Function, given: Sequence[Values[Value]]
-    ) -> FunctionCall:
-        """Return a call of an operator of another domain, which stands for `body`."""
-        key = (node.domain, node.name, _structure(body))
-        return FunctionCall(self, body, "", given, key, node)
 
     def name(self, function: Function, name: str) -> str:
         """Return a readable name that no other function has."""
@@ -180,7 +173,7 @@ def _operators(function: Function) -> str:
     return "_".join(["fused", *shown]) if shown else "function"
 
 
-def _structure(function: Function) -> bytes:
+def structure_of(function: Function) -> bytes:
     """Return a digest of all that a function does, whatever its variables are called."""
     digest = hashlib.sha256()
     numbers: dict[Expr, int] = {}

@@ -21,7 +21,7 @@ from serde.core.texts import near_names
 from serde.errors import TypeInferenceError, Unsupported, UnsupportedModelError
 from serde.onnx.alternatives import expansion_of
 from serde.onnx.builder import walk_nodes
-from serde.onnx.custom_operators import custom_form, custom_name, operator_name
+from serde.onnx.custom_operators import custom_form, operator_name
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.exporter import write_lowered
 from serde.onnx.interface import value_type_proto
@@ -47,9 +47,7 @@ from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.transform.merge_equal_nodes import exact_key
 from serde.walk.export_fallback import ExportFallback
 
-__all__ = [
-    "Gap", "Judge", "Verdict", "lower_part", "nodes_inside", "write_listed", "write_part",
-]  # fmt: skip
+__all__ = ["LISTED", "Gap", "Judge", "Verdict", "lower_part", "nodes_inside", "write_part"]
 
 RESULT: Final = "serde.result"
 """Name of the results of small models, which no node of a model has."""
@@ -83,16 +81,7 @@ def write_part(
         UnsupportedModelError: ONNX cannot say some of it at that version.
     """
     report = Report() if report is None else report
-    return write_listed(lower_part(model, opset, takes, report), opset, report)
-
-
-def write_listed(model: RelayModel, opset: int, report: Report) -> OnnxModel:
-    """Return a lowered part as ONNX; operators that were kept are nodes of their domains.
-
-    Raises:
-        UnsupportedModelError: ONNX cannot say some of it at that version.
-    """
-    return write_lowered(model, opset, report, fallback=_Listed("onnx"))
+    return write_lowered(lower_part(model, opset, takes, report), opset, report, fallback=LISTED)
 
 
 class _Listed(ExportFallback):
@@ -100,6 +89,9 @@ class _Listed(ExportFallback):
 
     def require_consent(self, node: Foreign, report: Report, where: str) -> None:
         """Refuse nothing."""
+
+
+LISTED: Final = _Listed("onnx")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -214,13 +206,13 @@ class Judge:
 
     def unlisted(self, op: str) -> Gap:
         """Return the gap of an operator that is not in the list, and what of it is alike."""
-        known = self._supported.operators or ()
-        near = near_names(op, [each for each in known if "::" in each]) if "::" in op else ""
+        known = [each for each in self._supported.operators or () if "::" in each and "::" in op]
+        near = near_names(op, known)
         return Gap(op, f"is not in the list.{near}" if near else "is not in the list")
 
     def takes_kept(self, node: Call) -> bool:
         """Whether an operator that Relay does not know is one of the toolchain's own."""
-        return self._supported.custom_rule(custom_name(Foreign.of(node))) is not None
+        return self._supported.custom_rule(Foreign.of(node).written_name) is not None
 
     def _key(self, root: Expr, operands: Sequence[Expr]) -> Hashable | None:
         """Return all that the exporter sees of a call of an operator or two; None of others."""
@@ -244,7 +236,7 @@ class Judge:
         try:
             model = self._as_model(root, operands)
             if lowered:
-                native = write_listed(model, self._opset, Report())
+                native = write_lowered(model, self._opset, Report(), fallback=LISTED)
             else:
                 native = write_part(model, self._opset, self.takes)
         except UnsupportedModelError as error:

@@ -225,13 +225,14 @@ def _parse(document: AnyValue, where: str) -> SupportedOperators:
     composites = _parse_composites(document, where)
     if "operators" not in document and not composites:
         raise OptionError(f"{where}expected a key operators")
-    operators = document.get("operators")
     given = _typed(document, "sets", Mapping, "a table", where) or {}
     sets = {name: _parse_list(given, name, f"{where}sets: ", _check_dtype) for name in given}
     common = OperatorRule(
         dtypes=_parse_dtypes(document, where, sets),
         max_rank=_parse_count(document, "max_rank", where),
     )
+    known = "operators" in document
+    rules = _parse_operators(document["operators"], common, sets, where) if known else {}
 
     def text(key: str) -> str:
         return _typed(document, key, str, "a text", where) or ""
@@ -240,9 +241,7 @@ def _parse(document: AnyValue, where: str) -> SupportedOperators:
         return _typed(document, key, bool, "true or false", where) is not False
 
     return SupportedOperators(
-        operators=None
-        if operators is None
-        else MappingProxyType(_parse_operators(operators, common, sets, where)),
+        operators=MappingProxyType(rules) if known else None,
         max_opset=_parse_count(document, "max_opset", where),
         largest_constant=_parse_count(document, "largest_constant", where),
         domains=_parse_list(document, "domains", where, _check_text) or frozenset(),

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any as AnyValue, Final
+from typing import Any as AnyValue, Final, TypeAlias
 
 from serde.core import Array, Report, Weight
 from serde.errors import OptionError, RelayError, SerdeError
-from serde.onnx.custom_operators import Composite, custom_name
+from serde.onnx.custom_operators import Composite
 from serde.onnx.judge import Judge
 from serde.onnx.profile import SupportedOperators
 from serde.relay.ir import Foreign, IRModule, RelayModel, TensorType, value_types
@@ -29,6 +29,9 @@ from serde.relay.tvm.passes.merge_composite import MergeComposite
 from serde.target.cutting import keep
 
 __all__ = ["inline_composite", "merge_composites"]
+
+_Attributes: TypeAlias = Mapping[str, AnyValue]
+_Pairs: TypeAlias = Sequence[tuple[Expr, Expr]]
 
 _MARKS: Final = ("Composite", "Inline", "PartitionedFromPattern", "Primitive", "hash")
 """Attributes of functions that are no operator's."""
@@ -57,7 +60,7 @@ def merge_composites(
         if isinstance(each.pattern, str):
             model = merger.replace_text(model, each)
     model = merger.replace_patterns(model)
-    there = {custom_name(Foreign.of(call)) for call in foreign_calls(model)}
+    there = {Foreign.of(call).written_name for call in foreign_calls(model)}
     wanted = [*(each.name for each in supported.composites), *(supported.operators or ())]
     for name in [each for each in wanted if "::" in each and each not in there]:
         why = merger.refused.get(name, "nothing in the model is it, or matches its pattern")
@@ -96,24 +99,22 @@ class _Merger:
             mod = ToGraphNormalForm()(IRModule.from_expr(parse_expr(composite.pattern)))
         except RelayError as error:
             raise OptionError(f"{where}{error}") from error
-        source = mod["main"]
-        nodes = post_order(source.body)
+        source, template = mod["main"], mod["main"].body
+        nodes = post_order(template)
         calls = [each for each in nodes if isinstance(each, Call)]
         lost = [each.name_hint for each in source.params if each not in nodes]
         lost += [name for name in told if sum(name in each.attrs for each in calls) != 1]
-        if lost or not isinstance(source.body, Call):
+        if lost or not isinstance(template, Call):
             what = f"one call with {lost[0]}" if lost else "a function that ends in a call"
             raise OptionError(f"{where}expected {what}")
 
         def build(match: Match) -> Expr | None:
-            args = [match.bound[param.name_hint] for param in source.params]
-            matched = {name: match.nodes[x] for x in calls for name in told if name in x.attrs}
-            attrs = {n: x.attrs[n] for n, x in matched.items() if isinstance(x, Call)}
-            return self._operator(
-                composite.name, match.root, [(each, each) for each in args], attrs
-            )
+            pairs = [(match.bound[param.name_hint],) * 2 for param in source.params]
+            matched = [(name, match.nodes[x]) for x in calls for name in told if name in x.attrs]
+            attrs = {name: node.attrs[name] for name, node in matched if isinstance(node, Call)}
+            return self._operator(composite.name, match.root, pairs, attrs)
 
-        found = replace_calls(model.mod, source.body, build, told)
+        found = replace_calls(model.mod, template, build, told)
         return model if found is None else model.evolve(mod=found)
 
     def replace_patterns(self, model: RelayModel) -> RelayModel:
@@ -149,7 +150,7 @@ class _Merger:
             return node
         own = self._patterns.get(name)
         attrs = {key: value for key, value in function.attrs.items() if key not in _MARKS}
-        args = dict(zip(function.params, node.args, strict=True))
+        args: dict[Expr, Expr] = dict(zip(function.params, node.args, strict=True))
         inner = [each for each in post_order(function.body) if each in args or _is_large(each)]
         pairs = [(each, args.get(each, each)) for each in inner]
         for told in [attrs] if own is None else self._ask(own, function.body):
@@ -158,16 +159,10 @@ class _Merger:
                 return made
         return node if own is None else instantiate(function, node.args)
 
-    def _operator(
-        self,
-        name: str,
-        body: Expr,
-        pairs: Sequence[tuple[Expr, Expr]],
-        told: Mapping[str, AnyValue],
-    ) -> Call | None:
-        """Return the operator for `body`; pairs are what is in it for an operand, and the operand.
+    def _operator(self, name: str, body: Expr, pairs: _Pairs, told: _Attributes) -> Call | None:
+        """Return the operator for `body`, None where it is not taken.
 
-        None is returned for one that is not taken.
+        Pairs are what stands for an operand in the body, and the operand.
         """
         domain, _, op = name.partition("::")
         results = tuple(each for each in value_types(body.type) if isinstance(each, TensorType))

@@ -24,6 +24,11 @@ class OnnxModule(Stored):
     Made by :func:`serde.target.onnx.build` or :meth:`load`.
 
     Attributes:
+        program: What runs when, and what goes between.
+        regions: The regions by the name of their step.
+        hosts: The parts of the host as models of their own, by the name of their step.
+        others: Global functions that parts of the host call.
+        opset: Version of the operator set of the regions.
         type_key: ``"onnx"``, as TVM's runtime modules have one.
     """
 

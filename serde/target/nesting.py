@@ -7,6 +7,7 @@ a body. The host's interpreter calls the regions in it where it comes by.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from serde.relay.ir import IRModule, ModelMeta, RelayModel, free_vars, rewrite, value_types
 from serde.relay.ir.bodies import carried, map_bodies
@@ -16,16 +17,16 @@ from serde.relay.ir.types import TensorType, TupleType
 from serde.target.cutting import keep
 from serde.target.units import Unit
 
-__all__ = ["enter", "outline"]
+__all__ = ["Inside", "enter", "outline"]
+
+Inside: TypeAlias = tuple[Expr, list[RelayModel]]
+"""What a conditional or loop of the host became, and those of its parts that have regions."""
 
 
 def enter(
     unit: Unit, model: RelayModel, partition: Callable[[RelayModel], RelayModel | None]
-) -> tuple[Expr, list[RelayModel]]:
-    """Return a conditional or loop of the host with regions inside, and its parts that have some.
-
-    Another unit is returned as it is. `partition` returns a part in regions; None: it has none.
-    """
+) -> Inside:
+    """Return what a unit became; `partition` returns a part in regions, None where it has none."""
     root, parts = unit.root, []
     leaves = (leaf for leaf in unit.operands if not isinstance(leaf, (Constant, Var)))
     memo: dict[Expr, Expr] = {x: Var(f"branch.i{i}", x.type) for i, x in enumerate(leaves)}
@@ -43,7 +44,8 @@ def enter(
     if isinstance(root, If):
         bodies = [rewrite(each, keep, dict(memo)) for each in (root.true_branch, root.false_branch)]
         found = [divide(Function(free_vars(each), each)).body for each in bodies]
-        made: Expr = If(root.cond, *(rewrite(each, keep, dict(back)) for each in found), root.span)
+        then, other = (rewrite(each, keep, dict(back)) for each in found)
+        made: Expr = If(root.cond, then, other, root.span)
     elif isinstance(root, Call) and carried(root) and not is_foreign(root):
         attrs = {n: divide(x) if isinstance(x, Function) else x for n, x in root.attrs.items()}
         made = Call(root.op, root.args, Attrs(attrs), span=root.span)

@@ -26,15 +26,25 @@ from serde.conversion.prepare import PrepareOptions, prepare
 from serde.core import Report, Weight, dataclass, pause_garbage_collection, replace
 from serde.errors import OptionError, UnsupportedModelError
 from serde.onnx.builder import walk_nodes
-from serde.onnx.custom_operators import custom_name, operator_name
+from serde.onnx.custom_operators import operator_name
 from serde.onnx.export_context import MAX_LEVEL
-from serde.onnx.judge import Gap, Judge, Verdict, lower_part, write_listed
+from serde.onnx.exporter import write_lowered
+from serde.onnx.judge import LISTED, Gap, Judge, Verdict, lower_part
 from serde.onnx.lowering import arrange
 from serde.onnx.profile import read_supported
 from serde.onnx.schemas import newest_opset
 from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
 from serde.relay.ir import Foreign, IRModule, RelayModel, free_vars, rewrite
-from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
+from serde.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    TupleGetItem,
+    Var,
+    tensor_type,
+)
 from serde.relay.ir.foreign import is_foreign
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.integer_widths import narrow_integers
@@ -43,7 +53,7 @@ from serde.target.composites import inline_composite, merge_composites
 from serde.target.costs import Candidate, Cost, find_losses
 from serde.target.cutting import Cutting, keep
 from serde.target.layering import Layering, Tensor, assign_regions
-from serde.target.nesting import enter
+from serde.target.nesting import Inside, enter
 from serde.target.units import Unit, UnitGraph, find_units
 
 __all__ = [
@@ -265,9 +275,9 @@ class _Partitioner:
 
     def _judge_unit(self, unit: Unit) -> Verdict:
         if not unit.may_leave:
-            name = custom_name(Foreign.of(unit.root)) if is_foreign(unit.root) else ""
-            unlisted = self._judge.unlisted(name)
-            return Verdict((), (unlisted if name else Gap("", "stays on the host"),))
+            if is_foreign(unit.root):
+                return Verdict((), (self._judge.unlisted(Foreign.of(unit.root).written_name),))
+            return Verdict((), (Gap("", "stays on the host"),))
         return self._judge.judge(unit.root, unit.operands)
 
     def _assign(self) -> list[int | None]:
@@ -298,8 +308,8 @@ class _Partitioner:
         candidate = Candidate(
             tuple(node for unit in sorted(units) for node in self._verdicts[unit].nodes),
             tuple(call for unit in cutting.members[0] for call in unit.inner),
-            tuple(leaf.checked_type for leaf in cutting.fed(0)),
-            tuple(leaf.checked_type for leaf in cutting.outputs[0]),
+            tuple(map(tensor_type, cutting.fed(0))),
+            tuple(map(tensor_type, cutting.outputs[0])),
         )
         try:
             found = float(self._choices.cost(candidate))  # type: ignore[misc]
@@ -316,7 +326,7 @@ class _Partitioner:
         part = cutter.part(number, f"{COMPILER}_{number}", numbered=numbered)
         part = lower_part(part, self._opset, self._judge.takes)
         try:
-            native = write_listed(part, self._opset, Report())
+            native = write_lowered(part, self._opset, Report(), fallback=LISTED)
         except UnsupportedModelError as error:
             issues = error.report.issues
             return part, Counter(), [(issue.node, Gap("", issue.reason)) for issue in issues]
@@ -355,7 +365,7 @@ class _Partitioner:
             for number, (_part, nodes) in enumerate(parts)
         ]
         nodes = [self._place(unit, cutter.groups[unit.number]) for unit in self._graph.units]
-        inside: dict[Expr, tuple[Expr, list[RelayModel]]] = {}
+        inside: dict[Expr, Inside] = {}
 
         def partition_inside(model: RelayModel) -> RelayModel | None:
             found = _Partitioner(model, self._choices, self._level + 1).run()
@@ -432,12 +442,9 @@ def _layering(graph: UnitGraph, inside: list[bool]) -> Layering:
 
 
 def _assemble(
-    cutting: Cutting,
-    parts: Sequence[RelayModel],
-    names: Sequence[str],
-    opset: int,
-    inside: Mapping[Expr, tuple[Expr, list[RelayModel]]],
-) -> RelayModel:
+    cutting: Cutting, parts: Sequence[RelayModel], names: list[str], opset: int,
+    inside: Mapping[Expr, Inside],
+) -> RelayModel:  # fmt: skip
     """Return the model in which ``main`` calls the regions, `inside` what they became too."""
     model = cutting.model
     weights = dict(model.params)

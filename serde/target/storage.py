@@ -45,15 +45,7 @@ _PLAIN_NAME: Final = re.compile("[A-Za-z0-9_-]{1,100}")
 
 @dataclass(slots=True, eq=False)
 class Stored:
-    """What a folder holds.
-
-    Attributes:
-        program: What runs when, and what goes between.
-        regions: The regions by the name of their step.
-        hosts: The parts of the host as models of their own, by the name of their step.
-        others: Global functions that parts of the host call.
-        opset: Version of the operator set of the regions.
-    """
+    """What a folder holds."""
 
     program: Program
     regions: Mapping[str, RegionModule]

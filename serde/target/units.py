@@ -239,7 +239,7 @@ class _UnitFinder:
     ) -> Unit:
         graph = self._graph
         leaves = tuple(dict.fromkeys(operands))
-        kept = filter(is_foreign, nodes_inside(root, leaves)) if may_leave else ()
+        kept = filter(is_foreign, nodes_inside(root, leaves))
         own = may_leave and _may_leave(root) and all(map(_is_tensor, leaves))
         own = own and all(map(self._takes_kept, kept))
         unit = Unit(len(graph.units), root, leaves, inner, own)

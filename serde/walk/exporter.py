@@ -214,12 +214,6 @@ class ExportWalk(ABC, Generic[ValueT]):
         """
         return None
 
-    def composite(
-        self, node: Foreign, body: Function, given: Sequence[Values[ValueT]]
-    ) -> Generator[AnyValue, AnyValue, Sequence[ValueT] | None] | None:
-        """Write an operator of a domain of its own that has a body, as :meth:`local_call` does."""
-        return None
-
     def foreign(self, node: Foreign, operands: Sequence[ValueT | None]) -> AnyValue:
         """Write an operator that Relay does not know.
 
@@ -417,8 +411,8 @@ class ExportWalk(ABC, Generic[ValueT]):
         (given,) = operands
         if not isinstance(given, tuple):
             return None
-        body = call.attrs["body"]
-        local = self.composite(node, body, given) if own is None and body is not None else None
+        body = call.attrs["body"] if own is None and node.domain else None
+        local = None if body is None else self.local_call(call, body, "", given)
         if local is not None:
             return self._local(local, call)
         if own is None:

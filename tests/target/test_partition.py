@@ -153,12 +153,12 @@ CASES: dict[str, tuple[str, Any, str]] = {
     ),
     "a conditional that stays has regions in its branches": (
         f"def @main(%x: {V}, %c: bool) {{ %0 = nn.relu(%x); "
-        "nn.relu(if (%c) { nn.relu(exp(%0)) } else { exp(%0) }) }",
+        "nn.relu(if (%c) { nn.relu(exp(%0)) } else { sigmoid(%0) }) }",
         ["If", "Relu", "Identity"],
         f"def @main(%x: {V}, %c: bool) -> {V} {{\n"
         "  %0 = @tvmgen_default_onnx_main_0(%x);\n"
         "  @tvmgen_default_onnx_main_1(\n"
-        "    if (%c) { @tvmgen_default_onnx_main_2(exp(%0)) } else { exp(%0) })\n}\n"
+        "    if (%c) { @tvmgen_default_onnx_main_2(exp(%0)) } else { sigmoid(%0) })\n}\n"
         + region(0, f"%onnx_0_i0: {V}", V, "nn.relu(%onnx_0_i0)")
         + region(1, f"%onnx_1_i0: {V}", V, "nn.relu(%onnx_1_i0)")
         + region(2, f"%onnx_0_i0: {V}", V, "nn.relu(%onnx_0_i0)"),
@@ -428,11 +428,16 @@ def test_what_stays_is_told_with_its_reasons() -> None:
     assert not found.is_whole
 
 
-PART = f'def @part(%y: {V}, Compiler="onnx", Primitive=1, global_symbol="part") -> {V} {{ nn.relu(%y) }}'
+PART = (
+    f'def @part(%y: {V}, Compiler="onnx", Primitive=1, global_symbol="part") -> {V} '
+    "{ nn.relu(%y) }"
+)
 
 
 def test_regions_inside_a_conditional_are_called_by_the_host() -> None:
-    text = f"def @main(%x: {V}, %c: bool) -> {V} {{\n  if (%c) {{ @part(%x) }} else {{ %x }}\n}}\n{PART}"
+    text = (
+        f"def @main(%x: {V}, %c: bool) -> {V} {{ if (%c) {{ @part(%x) }} else {{ %x }} }}\n{PART}"
+    )
     main = build(parsed(text)).get_function("main")
     values = np.random.default_rng(2).normal(size=(2, 4)).astype(np.float32)
     np.testing.assert_array_equal(main(values, np.array(True)), np.maximum(values, 0))

@@ -1,4 +1,4 @@
-"""docs/vendor-compiler.md and its toolchain: every block runs, and C gives what ONNX Runtime does."""
+"""docs/vendor-compiler.md and its toolchain: each block runs; C gives what ONNX Runtime does."""
 
 from __future__ import annotations
 

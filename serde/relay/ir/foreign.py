@@ -221,6 +221,11 @@ class Foreign:
         return f"{self.domain}::{self.name}" if self.domain else self.name
 
     @property
+    def written_name(self) -> str:
+        """Its name once ONNX has it, in its domain or in one called as its framework."""
+        return f"{self.domain or self.framework}::{self.name}"
+
+    @property
     def names(self) -> tuple[str, ...]:
         """All that users may call it, the most telling first."""
         return (self.full_name, self.name) if self.domain else (self.name,)
