@@ -61,7 +61,7 @@ def merge_composites(
             model = merger.replace_text(model, each)
     model = merger.replace_patterns(model)
     there = {Foreign.of(call).written_name for call in foreign_calls(model)}
-    wanted = [*(each.name for each in supported.composites), *(supported.operators or ())]
+    wanted = {**{x.name: 0 for x in supported.composites}, **(supported.operators or {})}
     for name in [each for each in wanted if "::" in each and each not in there]:
         why = merger.refused.get(name, "nothing in the model is it, or matches its pattern")
         report.notes.append(f"{name}: {why}")

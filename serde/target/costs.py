@@ -1,8 +1,9 @@
 """Which parts of regions go to the toolchain, by a cost that the user gives.
 
-The parts are those of a region that no tensor connects. As long as the cost of a region falls,
-it loses the part without which it costs least; nothing at all costs nothing. What is lost stays on
-the host; then regions are made anew, until none loses a part. So no choice makes a circle.
+The parts are those of a region that no tensor connects. As long as its cost does not rise, a region
+loses the part without which it costs least, and all of it if it still costs no less than the host.
+What is lost stays there; then regions are made anew, until none loses a part: no choice makes a
+circle.
 """
 
 from __future__ import annotations
@@ -44,21 +45,19 @@ def find_losses(
 ) -> set[int]:
     """Return the units that regions lose; `cost` tells what units cost in one region."""
     lost: set[int] = set()
-    for parts in _connected_parts(graph, regions):
-        kept = set().union(*parts)
+    for number, parts in _connected_parts(graph, regions).items():
+        whole = kept = {unit for unit, region in enumerate(regions) if region == number}
         least = cost(kept)
-        while kept:
-            ways = [(cost(kept - part) if kept > part else 0.0, part) for part in parts]
-            fewest, part = min(ways, key=lambda way: way[0])
-            if fewest > least or (fewest == least and kept > part):
+        while len(parts) > 1:
+            fewest, index = min((cost(kept - part), index) for index, part in enumerate(parts))
+            if fewest > least:
                 break
-            kept, least = kept - part, fewest
-            lost |= part
-            parts.remove(part)
+            kept, least = kept - parts.pop(index), fewest
+        lost |= whole - kept if least < 0 else whole
     return lost
 
 
-def _connected_parts(graph: Layering, regions: Sequence[int | None]) -> list[list[set[int]]]:
+def _connected_parts(graph: Layering, regions: Sequence[int | None]) -> dict[int, list[set[int]]]:
     """Return the parts of each region that no tensor connects."""
     found: dict[int, list[set[int]]] = {}
     seen: set[int] = set()
@@ -74,4 +73,4 @@ def _connected_parts(graph: Layering, regions: Sequence[int | None]) -> list[lis
         seen |= part
         if region is not None and part:
             found.setdefault(region, []).append(part)
-    return list(found.values())
+    return found

@@ -71,12 +71,12 @@ def check_convex(regions: Sequence[int | None], sources: Sequence[Sequence[int]]
                 ready.append(reader)
 
 
-def check_random(seed: int) -> int:
+def check_random(seed: int, **options: Any) -> int:
     """Split and run the random graph of a seed; return the number of its regions."""
     control = frozenset() if seed % 3 else frozenset(["let", "if", "loop", "scan"])
     graph = generate(seed, OPSETS, control)
     supported = draw_list(graph, seed)
-    found = partition_model(graph.model, opset=graph.opset, supported=supported)
+    found = partition_model(graph.model, opset=graph.opset, supported=supported, **options)
     relay.verify(found.model.mod)
     module = build(found.model)
     check_regions(found, module, supported)
