@@ -4,7 +4,7 @@ The rule for what is not a plain operator on tensors of fixed shapes:
 
 - A conditional, or a loop that an operator of Relay carries, is one unit with all that only it
   needs: it goes into a region if ONNX has it at the operator set and the toolchain takes every
-  node of its bodies, and stays on the host otherwise. Nothing inside it is a region by itself.
+  node of its bodies, and stays on the host otherwise. Then parts of its bodies may be regions.
 - Recursion, lets that are left of it, functions as values and calls of other global functions
   stay on the host, and so does what works on sequences.
 - A dimension that is not a number goes into a region like any other, unless the list says
@@ -114,7 +114,7 @@ class Partition:
     Attributes:
         model: The model: ``main`` calls a global function for each region.
         regions: The regions, in the order of evaluation.
-        nodes: All that was placed, in the order of evaluation.
+        nodes: All that was placed, in the order of evaluation; what is inside others comes last.
         opset: Version of the operator set that regions are written in.
         toolchain: Name of the list of what is supported; empty where it has none.
     """
