@@ -231,8 +231,7 @@ class _OnnxWalk(ExportWalk[Value]):
 
     def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
         """Add a node as it was, or of a domain of the framework that it comes from."""
-        context = self._context
-        found = write_node(self._builder, context.scope, node, operands, context.source)
+        found = write_node(self._builder, self._context.scope, node, operands, self._context.source)
         return found if len(found) > 1 else found[0]
 
     def branch_name(self, node: If) -> str:

@@ -33,13 +33,13 @@ def enter(
     back: dict[Expr, Expr] = {variable: leaf for leaf, variable in memo.items()}
 
     def divide(function: Function) -> Function:
-        names = [each.name_hint for each in function.params]
-        weights = {name: model.params[name] for name in names if name in model.params}
-        meta = ModelMeta(tuple(name for name in names if name not in weights))
+        seen = [each for each in function.params if isinstance(root, If) and each not in back]
+        names = [each.name_hint for each in seen if each.name_hint in model.params]
+        weights = {name: model.params[name] for name in names}
         mod = IRModule({"main": function}, checked=True)
-        found = partition(RelayModel(mod, weights if isinstance(root, If) else {}, meta))
+        found = partition(RelayModel(mod, weights, ModelMeta()))
         parts.extend([] if found is None else [found])
-        return function if found is None else found.main
+        return function if found is None else function.evolve(body=found.main.body)
 
     if isinstance(root, If):
         bodies = [rewrite(each, keep, dict(memo)) for each in (root.true_branch, root.false_branch)]
@@ -58,7 +58,7 @@ def enter(
 def outline(part: RelayModel, take: Callable[[Call], str]) -> RelayModel:
     """Return a part of the host in which calls of regions are operators that its runner has.
 
-    `take` notes the call of a region, on its weights and on nameless variables for all else, and
+    `take` notes the call of a region, on its weights and on nothing in place of all else, and
     returns the name of the region; empty where it is no such call.
     """
     weights = {each for each in part.main.params if each.name_hint in part.params}
@@ -67,7 +67,7 @@ def outline(part: RelayModel, take: Callable[[Call], str]) -> RelayModel:
         if not isinstance(new, Call) or not isinstance(new.op, GlobalVar):
             return new
         fed = [arg for arg in new.args if not isinstance(arg, Constant) and arg not in weights]
-        name = take(Call(new.op, [Var("", arg.type) if arg in fed else arg for arg in new.args]))
+        name = take(Call(new.op, [Tuple(()) if arg in fed else arg for arg in new.args]))
         results = tuple(each for each in value_types(new.type) if isinstance(each, TensorType))
         if not name:
             return new

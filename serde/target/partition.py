@@ -34,17 +34,8 @@ from serde.onnx.lowering import arrange
 from serde.onnx.profile import read_supported
 from serde.onnx.schemas import newest_opset
 from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
-from serde.relay.ir import Foreign, IRModule, RelayModel, free_vars, rewrite
-from serde.relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    GlobalVar,
-    TupleGetItem,
-    Var,
-    tensor_type,
-)
+from serde.relay.ir import Foreign, IRModule, RelayModel, free_vars, rewrite, tensor_type
+from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
 from serde.relay.ir.foreign import is_foreign
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.integer_widths import narrow_integers
@@ -368,8 +359,10 @@ class _Partitioner:
         inside: dict[Expr, Inside] = {}
 
         def partition_inside(model: RelayModel) -> RelayModel | None:
-            found = _Partitioner(model, self._choices, self._level + 1).run()
             # What has no weights may be the body of a loop, which sees none around it.
+            judge = self._judge if model.params else self._judge.without_weights()
+            choices = replace(self._choices, judge=judge)
+            found = _Partitioner(model, choices, self._level + 1).run()
             if not found.regions or (found.model.params and not model.params):
                 return None
             before, first = len(nodes), len(regions)

@@ -72,8 +72,7 @@ class Schedule:
     Attributes:
         program: The program.
         hosts: The parts of the host as models of their own.
-        calls: The call of each region, by the name of its step, or by what a part of the host
-            calls it by.
+        calls: The call of each region, by the name of its step, or that the host calls it by.
         others: Global functions that parts of the host call.
     """
 

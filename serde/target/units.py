@@ -240,9 +240,8 @@ class _UnitFinder:
         graph = self._graph
         leaves = tuple(dict.fromkeys(operands))
         kept = filter(is_foreign, nodes_inside(root, leaves))
-        own = may_leave and _may_leave(root) and all(map(_is_tensor, leaves))
-        own = own and all(map(self._takes_kept, kept))
-        unit = Unit(len(graph.units), root, leaves, inner, own)
+        own = may_leave and _may_leave(root) and all(map(self._takes_kept, kept))
+        unit = Unit(len(graph.units), root, leaves, inner, own and all(map(_is_tensor, leaves)))
         graph.units.append(unit)
         graph.producers[root] = unit
         return unit
