@@ -24,6 +24,7 @@ from serde.onnx.builder import walk_nodes
 from serde.onnx.custom_operators import custom_form, operator_name
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.exporter import write_lowered
+from serde.onnx.functions import structure_of
 from serde.onnx.interface import value_type_proto
 from serde.onnx.lowering import Takes, arrange, spell_out, take_all
 from serde.onnx.model import OnnxModel
@@ -40,7 +41,7 @@ from serde.relay.ir import (
     value_types,
 )
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.foreign import Foreign
+from serde.relay.ir.foreign import Foreign, is_foreign
 from serde.relay.ir.leaves import as_leaves
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, TupleType
@@ -355,12 +356,16 @@ def _structure(root: Expr, numbers: Mapping[Expr, Hashable]) -> Hashable | None:
     if isinstance(root, TupleGetItem):
         inner = _structure(root.tuple_value, numbers)
         return None if inner is None else ("field", root.index, inner)
-    if not isinstance(root, Call) or not isinstance(root.op, OpDef) or carried(root):
+    whole = is_foreign(root) or not carried(root)
+    if not isinstance(root, Call) or not isinstance(root.op, OpDef) or not whole:
         return None
     parts = tuple(_structure(each, numbers) for each in root.args)
     if None in parts:
         return None
-    attrs = tuple((name, exact_key(value)) for name, value in root.attrs.items())
+    attrs = tuple(
+        (name, structure_of(value) if isinstance(value, Function) else exact_key(value))
+        for name, value in root.attrs.items()
+    )
     return (root.op.name, attrs, parts, root.type)
 
 

@@ -2,8 +2,7 @@
 
 The parts are those of a region that no tensor connects. As long as its cost does not rise, a region
 loses the part without which it costs least, and all of it if it still costs no less than the host.
-What is lost stays there; then regions are made anew, until none loses a part: no choice makes a
-circle.
+Then regions are made anew of what is left, until none loses a part: no choice makes a circle.
 """
 
 from __future__ import annotations

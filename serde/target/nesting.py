@@ -1,7 +1,7 @@
 """Regions inside of what stays on the host: in branches of conditionals and in bodies of loops.
 
-A branch is partitioned as a model of its own, whose inputs are what it reads from around it; so is
-a body. The host's interpreter calls the regions in it where it comes by.
+Each is partitioned as a model of its own, whose inputs are what it reads from around it. Relay's
+interpreter, which runs the host, calls the regions in it where it comes by.
 """
 
 from __future__ import annotations
@@ -58,8 +58,7 @@ def enter(
 def outline(part: RelayModel, take: Callable[[Call], str]) -> RelayModel:
     """Return a part of the host in which calls of regions are operators that its runner has.
 
-    `take` notes the call of a region, on its weights and on nothing in place of all else, and
-    returns the name of the region; empty where it is no such call.
+    `take` notes the call of a region, on its weights alone, and returns the region's name, if any.
     """
     weights = {each for each in part.main.params if each.name_hint in part.params}
 
