@@ -10,12 +10,13 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
+from support.partitions import check_random
 
 import serde.relay as relay
 from serde.core import Report
 from serde.errors import OptionError
-from serde.relay.dataflow_pattern import is_constant, is_expr, is_op, wildcard
-from serde.relay.ir import free_vars, symbol
+from serde.relay.dataflow_pattern import is_constant, is_expr, is_op, is_tuple, wildcard
+from serde.relay.ir import OpDef, RelayModel, free_vars, post_order, symbol
 from serde.relay.op.contrib.onnx import partition_for_onnx
 from serde.target import HybridExecutor, OnnxModule
 from serde.target.onnx import build
@@ -189,6 +190,36 @@ def test_forms_of_patterns(name: str, lengths: Any) -> None:
     (want,) = in_onnx_runtime(mod, {}, x)
     (result,) = HybridExecutor(module).run(x)
     np.testing.assert_allclose(result, want, rtol=1e-6)
+
+
+def drawn(node: Any, depth: int, rng: np.random.Generator) -> Any:
+    """A pattern of what a node is, some of what it reads left open."""
+    if isinstance(node, relay.Tuple):
+        return is_tuple([wildcard() for _ in node.fields])
+    if not is_plain(node) or depth < 0:
+        return wildcard()
+    depths = [depth - 1 if rng.random() < 0.6 else -1 for _ in node.args]
+    return is_op(node.op.name)(*(drawn(*each, rng) for each in zip(node.args, depths, strict=True)))
+
+
+def is_plain(node: Any) -> bool:
+    return isinstance(node, relay.Call) and isinstance(node.op, OpDef) and not node.op.carries
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.wide) for seed in range(8, 60))]
+)
+def test_random_graphs_with_patterns_of_their_own(seed: int) -> None:
+    pytest.importorskip("onnxruntime")
+    rng = np.random.default_rng(seed)
+
+    def composites(model: RelayModel) -> dict[str, Any]:
+        calls = [node for node in post_order(model.main.body) if is_plain(node)]
+        chosen = [calls[rng.integers(len(calls))] for _ in range(5)] if calls else []
+        patterns = [drawn(each, int(rng.integers(1, 3)), rng) for each in chosen]
+        return {f"x.y::Own{index}": {"pattern": each} for index, each in enumerate(patterns)}
+
+    check_random(seed, composites)
 
 
 def test_a_pattern_that_matches_nothing_is_told() -> None:
