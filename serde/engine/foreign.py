@@ -7,14 +7,18 @@ by it can run such operators; a framework is loaded when one of its operators is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any as AnyValue
 
 from serde.bridge.formats import get_bridge
 from serde.core.weights import Array
 from serde.errors import OptionError, RelayError
-from serde.relay.ir.foreign import Foreign
+from serde.relay.ir.foreign import REGION_FRAMEWORK, Foreign
 
-__all__ = ["has_kernel", "register_kernel", "run_foreign"]
+__all__ = ["REGIONS", "has_kernel", "register_kernel", "run_foreign"]
+
+REGIONS: ContextVar[Mapping[str, Callable[..., AnyValue]]] = ContextVar("REGIONS")
+"""What runs the regions that the part of a host which is run calls, by name."""
 
 _KERNELS: dict[tuple[str, str], Callable[..., AnyValue]] = {}
 
@@ -63,6 +67,11 @@ def run_foreign(attrs: Mapping[str, AnyValue], inputs: Sequence[Array]) -> list[
         RelayError: There is no such framework here, it does not have the operator, or that fails.
     """
     node = Foreign.of_attributes(attrs)
+    if node.framework == REGION_FRAMEWORK:
+        region = REGIONS.get({}).get(node.name)
+        if region is None:
+            raise RelayError(f"region {node.name} runs by the executor of its module alone")
+        return list(region(inputs))
     kernel = _kernel(node)
     if kernel is not None:
         try:

@@ -8,13 +8,13 @@ size of the file. A change between the pieces that leaves the length as it is go
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import blake2b, sha1
-from typing import Final
+from hashlib import blake2b, new
+from typing import Final, Literal
 
 from serde.core import CHUNK_BYTES, OpenFile, dataclass
 from serde.errors import FormatError
 
-__all__ = ["DIGEST_BYTES", "MOST_RANGES", "Fingerprint", "sha1_of"]
+__all__ = ["DIGEST_BYTES", "MOST_RANGES", "Fingerprint", "digest_of"]
 
 DIGEST_BYTES: Final = 16
 MOST_RANGES: Final = 4096
@@ -99,13 +99,13 @@ def _pieces(size: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int,
             yield start, start + _PIECE
 
 
-def sha1_of(opened: OpenFile) -> str:
-    """Return the SHA-1 of a whole file in hexadecimal digits.
+def digest_of(opened: OpenFile, algorithm: Literal["sha1", "sha256"]) -> str:
+    """Return the digest of a whole file in hexadecimal digits.
 
     Raises:
         FormatError: The file cannot be read, or changed meanwhile.
     """
-    digest = sha1(usedforsecurity=False)
+    digest = new(algorithm, usedforsecurity=False)
     buffer = memoryview(bytearray(min(CHUNK_BYTES, opened.size)))
     for start in range(0, opened.size, CHUNK_BYTES):
         part = buffer[: min(len(buffer), opened.size - start)]

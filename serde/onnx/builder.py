@@ -94,6 +94,7 @@ class Draft:
         outputs: Names of its outputs.
         attributes: Its attributes.
         domain: Of its operator, where that is to be said.
+        overload: Which of the functions of that name it calls; "" where there is one.
     """
 
     op: str
@@ -102,6 +103,7 @@ class Draft:
     outputs: list[str]
     attributes: list[onnx.AttributeProto] = field(default_factory=list)
     domain: str | None = None
+    overload: str = ""
 
     def inner(self) -> list[onnx.GraphProto]:
         """Return its subgraphs."""
@@ -117,6 +119,8 @@ class Draft:
             domain=self.domain,
         )
         node.attribute.extend(self.attributes)
+        if self.overload:
+            node.overload = self.overload
 
 
 class GraphScope(Scope):

@@ -71,34 +71,6 @@ class ExportContext(walk.ExportContext[Value]):
         """Append a node with several outputs."""
         return self._builder.add(self.scope, op, inputs, outputs, attrs, self._source)
 
-    def emit_custom(
-        self,
-        op: str,
-        domain: str,
-        version: int,
-        inputs: Sequence[Value | None],
-        attributes: Sequence[onnx.AttributeProto],
-        types: Sequence[TensorType],
-        outputs: Sequence[int] | None = None,
-    ) -> tuple[Value, ...]:
-        """Append a node of another domain, whose form nobody here knows.
-
-        Args:
-            op: The operator.
-            domain: Its domain.
-            version: Version of the domain, which the model imports.
-            inputs: Its inputs, None for one that is left out.
-            attributes: Its attributes.
-            types: Types of its outputs, which the graph declares.
-            outputs: Which of its outputs these are, if not the first ones; others are left out.
-
-        Raises:
-            Unsupported: The model imports the domain in another version already.
-        """
-        return self._builder.add_custom(
-            self.scope, op, (domain, version), inputs, attributes, types, self._source, outputs
-        )
-
     def subgraph(self, body: Function, captures: Sequence[Values[Value]]) -> Writing[Subgraph]:
         """Write the body of a loop, whose last parameters stand for what it captures.
 

@@ -26,7 +26,8 @@ from serde.onnx.builder import (
     walk_nodes,
 )
 from serde.onnx.export_context import MAX_LEVEL, ExportContext
-from serde.onnx.functions import FunctionCall, LocalFunctions
+from serde.onnx.foreign import write_node
+from serde.onnx.functions import FunctionCall, LocalFunctions, structure_of
 from serde.onnx.inference import captures, infer_shapes
 from serde.onnx.interface import value_type_proto
 from serde.onnx.lowering import as_qdq, for_runtime, lower
@@ -36,6 +37,7 @@ from serde.onnx.schemas import check_opset, newest_opset, require_dtype
 from serde.onnx.versions import DEFAULT_TARGET
 from serde.relay import transform
 from serde.relay.ir import Call, Foreign, Function, If, RelayModel, output_names, value_types
+from serde.relay.ir.foreign import is_foreign
 from serde.relay.ir.types import SequenceType
 from serde.walk.export_context import SymbolTable, Values, known_leaves
 from serde.walk.export_fallback import ExportFallback
@@ -208,7 +210,8 @@ class _OnnxWalk(ExportWalk[Value]):
     ) -> None:
         super().__init__(model, TABLE, ExportContext(TABLE, builder), report, fallback)
         self._builder = builder
-        self._functions = LocalFunctions(builder) if local_functions else None
+        self._composites = LocalFunctions(builder)
+        self._functions = self._composites if local_functions else None
 
     def parameter(self, name: str, type_: ValueType, weight: Weight | None) -> Value:
         """Declare an input or an initializer."""
@@ -228,9 +231,8 @@ class _OnnxWalk(ExportWalk[Value]):
 
     def foreign(self, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
         """Add a node as it was, or of a domain of the framework that it comes from."""
-        from serde.onnx.foreign import write_foreign
-
-        return write_foreign(self._context, node, operands)
+        found = write_node(self._builder, self._context.scope, node, operands, self._context.source)
+        return found if len(found) > 1 else found[0]
 
     def branch_name(self, node: If) -> str:
         """Return a name that is kept for the conditional until it is written."""
@@ -262,8 +264,12 @@ class _OnnxWalk(ExportWalk[Value]):
     def local_call(
         self, node: Call, function: Function, name: str, given: Sequence[Values[Value]]
     ) -> Generator[AnyValue, AnyValue, Sequence[Value] | None] | None:
-        """Add a call of a local function; those that are equal are one."""
+        """Add a call of a local function, or what has one; those that are equal are one."""
         call = self._functions and self._functions.call(function, name, given)
+        if is_foreign(node):
+            held = Foreign.of(node)
+            key = (held.written_name, structure_of(function))
+            call = FunctionCall(self._composites, function, "", given, key, held)
         return self._write_call(call, source_name(node)) if call else None
 
     def _write_call(
@@ -345,7 +351,8 @@ def _make_native(
             if name in used and name not in ends
         )
     own = helper.make_opsetid("", builder.version)
-    opsets = [own, helper.make_opsetid(FUNCTION_DOMAIN, 1)] if builder.functions else [own]
+    own_domain = any(each.domain == FUNCTION_DOMAIN for each in builder.functions)
+    opsets = [own, helper.make_opsetid(FUNCTION_DOMAIN, 1)] if own_domain else [own]
     opsets += [helper.make_opsetid(*each) for each in builder.domains.items()]
     proto = helper.make_model(
         graph,
@@ -357,7 +364,8 @@ def _make_native(
     )
     proto.ir_version = helper.find_min_ir_version_for([own])
     if builder.functions:
-        proto.ir_version = max(proto.ir_version, _FUNCTIONS_IR_VERSION)
+        overloaded = any(each.overload for each in builder.functions)
+        proto.ir_version = max(proto.ir_version, 10 if overloaded else _FUNCTIONS_IR_VERSION)
     facts = {"source_format": model.meta.source_format, "source_version": model.meta.source_version}
     facts = {**model.meta.metadata, **facts}
     helper.set_model_props(proto, {key: value for key, value in facts.items() if value})

@@ -157,11 +157,11 @@ class ExternalFiles:
         Raises:
             FormatError: One has another, or cannot be read.
         """
-        from serde.io.fingerprint import sha1_of
+        from serde.io.fingerprint import digest_of
 
         for location, wanted in self._checksums.items():
             with self._files[location].open() as opened:
-                found = sha1_of(opened)
+                found = digest_of(opened, "sha1")
             if found.lower() != wanted.lower():
                 raise FormatError(
                     f"{location!r}, which holds its weights, has changed: expected the checksum "

@@ -13,23 +13,21 @@ from onnx import helper, numpy_helper
 from serde.core import Array, is_installed, require
 from serde.engine.base import first_line
 from serde.errors import OptionError, RelayError, Unsupported
+from serde.onnx.custom_operators import PLAIN
 from serde.onnx.interface import declared_shape, input_dtype, value_type_proto
 from serde.onnx.model import OnnxModel
 from serde.onnx.scopes import domain_name
 from serde.onnx.versions import DEFAULT_TARGET
 from serde.relay.ir import TensorType, as_dim
-from serde.relay.ir.foreign import MAX_ATTRIBUTE_BYTES, Empty, Foreign
+from serde.relay.ir.foreign import MAX_ATTRIBUTE_BYTES, PIVOT_FRAMEWORK, Empty, Foreign
 
 if TYPE_CHECKING:
-    from serde.onnx.export_context import ExportContext, Value
+    from serde.onnx.builder import GraphBuilder, GraphScope, Value
 
 __all__ = [
-    "OUTPUTS", "PLAIN", "declared_types", "foreign_node", "may_run_foreign", "register_library",
-    "register_reference_ops", "run_foreign", "write_foreign",
+    "LIBRARIES", "OUTPUTS", "REFERENCE_OPS", "declared_types", "foreign_node", "may_run_foreign",
+    "register_library", "register_reference_ops", "run_foreign", "write_node",
 ]  # fmt: skip
-
-PLAIN: Final = "ai.onnx"
-"""What ONNX's own domain, whose name is empty, is called."""
 
 OUTPUTS: Final = "$outputs"
 """Attribute that tells which outputs of an operator the results are, if not the first ones."""
@@ -42,8 +40,8 @@ _EMPTY: Final = {
 }
 _KINDS: Final = {name: kind for kind, name in _EMPTY.items()}
 
-_LIBRARIES: list[str] = []
-_REFERENCE_OPS: dict[tuple[str, str], AnyValue] = {}
+LIBRARIES: list[str] = []
+REFERENCE_OPS: dict[tuple[str, str], AnyValue] = {}
 
 
 def register_library(path: str | os.PathLike[str]) -> None:
@@ -57,8 +55,8 @@ def register_library(path: str | os.PathLike[str]) -> None:
     """
     if not os.path.isfile(path):
         raise OptionError(f"{os.fspath(path)}: there is no such library")
-    if os.fspath(path) not in _LIBRARIES:
-        _LIBRARIES.append(os.fspath(path))
+    if os.fspath(path) not in LIBRARIES:
+        LIBRARIES.append(os.fspath(path))
 
 
 def register_reference_ops(*operators: AnyValue) -> None:
@@ -68,7 +66,7 @@ def register_reference_ops(*operators: AnyValue) -> None:
         operators: Classes derived from ``onnx.reference.op_run.OpRun``, with ``op_domain``.
     """
     for each in operators:
-        _REFERENCE_OPS[each.op_domain, each.__name__] = each
+        REFERENCE_OPS[each.op_domain, each.__name__] = each
 
 
 def declared_types(values: Sequence[onnx.ValueInfoProto]) -> Iterator[tuple[str, TensorType]]:
@@ -151,23 +149,30 @@ def _array(name: str, tensor: onnx.TensorProto, model: OnnxModel) -> Array:
     return weight.array()
 
 
-def write_foreign(ctx: ExportContext, node: Foreign, operands: Sequence[Value | None]) -> AnyValue:
-    """Write an operator that Relay does not know: as it was, or into a domain of its framework.
+def write_node(
+    builder: GraphBuilder,
+    scope: GraphScope,
+    node: Foreign,
+    operands: Sequence[Value | None],
+    source: str,
+) -> tuple[Value, ...]:
+    """Append the node of an operator that Relay does not know, and return its outputs.
 
     Raises:
-        Unsupported: An attribute is none of ONNX's.
+        Unsupported: An attribute is none of ONNX's, or the domain has another version already.
     """
     domain = node.domain or node.framework
-    found = ctx.emit_custom(
+    version = node.version if node.framework in ("onnx", PIVOT_FRAMEWORK) else 1
+    return builder.add_custom(
+        scope,
         node.name,
-        "" if domain == PLAIN else domain,
-        node.version if node.framework == "onnx" and node.version else 1,
+        ("" if domain == PLAIN else domain, version or 1),
         operands,
         [_attribute(name, value) for name, value in node.plain_attributes.items()],
         node.results,
+        source,
         node.attributes.get(OUTPUTS),
     )
-    return found if len(found) > 1 else found[0]
 
 
 def _attribute(name: str, value: AnyValue) -> onnx.AttributeProto:
@@ -190,7 +195,7 @@ def _attribute(name: str, value: AnyValue) -> onnx.AttributeProto:
 
 def may_run_foreign(node: Foreign) -> bool:
     """Whether an operator has a domain of its own, or is one that this version of ONNX has."""
-    known = (node.domain, node.name) in _REFERENCE_OPS
+    known = (node.domain, node.name) in REFERENCE_OPS
     return known or node.domain != PLAIN or onnx.defs.has(node.name)
 
 
@@ -203,14 +208,14 @@ def run_foreign(node: Foreign, inputs: Sequence[Array | None]) -> list[Array]:
     model = _single_node_model(node, inputs)
     feeds = {f"x{index}": each for index, each in enumerate(inputs) if each is not None}
     reasons: list[str] = []
-    if (node.domain, node.name) in _REFERENCE_OPS:
+    if (node.domain, node.name) in REFERENCE_OPS:
         return _run_reference(model, feeds, node, reasons)
     if is_installed("onnxruntime"):
         onnxruntime = require("onnxruntime")
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
         try:
-            for path in _LIBRARIES:
+            for path in LIBRARIES:
                 options.register_custom_ops_library(path)
             providers = ["CPUExecutionProvider"]
             session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers)
@@ -226,7 +231,7 @@ def _run_reference(
     from onnx.reference import ReferenceEvaluator
 
     try:
-        evaluator = ReferenceEvaluator(model, new_ops=list(_REFERENCE_OPS.values()))
+        evaluator = ReferenceEvaluator(model, new_ops=list(REFERENCE_OPS.values()))
         return [np.asarray(each) for each in evaluator.run(None, dict(feeds))]
     except Exception as error:
         reasons.append(f"reference: {first_line(error)}")

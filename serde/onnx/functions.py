@@ -12,13 +12,14 @@ import onnx
 from onnx import helper
 
 from serde.onnx.builder import FUNCTION_DOMAIN, GraphBuilder, GraphScope, Value, walk_nodes
-from serde.relay.ir import OpDef, UniqueNames, children, free_vars, post_order
+from serde.onnx.foreign import write_node
+from serde.relay.ir import Foreign, OpDef, UniqueNames, children, free_vars, post_order
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
 from serde.relay.ir.leaves import holds_values, leaf_names, leaves, value_types
 from serde.relay.transform.merge_equal_nodes import exact_key
 from serde.walk.export_context import Values, regroup
 
-__all__ = ["FunctionCall", "LocalFunctions"]
+__all__ = ["FunctionCall", "LocalFunctions", "structure_of"]
 
 _NAMING: Final = ("Composite", "PartitionedFromPattern")
 _WHOLE: Final = ("Composite", "Primitive", "Compiler")
@@ -53,7 +54,7 @@ class LocalFunctions:
         if not holds_values(function.body.type):
             return None
         if function not in self._structures:
-            self._structures[function] = _structure(function)
+            self._structures[function] = structure_of(function)
         roles = tuple(_role(leaf) for each in given for leaf in leaves(each))
         return FunctionCall(self, function, name, given, (self._structures[function], roles))
 
@@ -71,10 +72,11 @@ class FunctionCall:
     """The call of a local function that may have to be made first.
 
     Constants among the arguments are constants of the function, since some
-    operators of ONNX need them where they are; all else is an input.
+    operators of ONNX need them where they are; all else is an input. Of an operator of another
+    domain, every argument is one; its functions that differ are told apart by their overloads.
     """
 
-    __slots__ = ("_given", "_global", "_inputs", "_key", "_owner", "function")
+    __slots__ = ("_given", "_global", "_inputs", "_key", "_node", "_owner", "function")
 
     def __init__(
         self,
@@ -83,7 +85,9 @@ class FunctionCall:
         name: str,
         given: Sequence[Values[Value]],
         key: Hashable,
+        node: Foreign | None = None,
     ) -> None:
+        self._node = node
         self.function = function
         self._owner = owner
         self._global = name
@@ -110,7 +114,7 @@ class FunctionCall:
         made = []
         names = leaf_names(variable.name_hint, type_)
         for name, leaf, each in zip(names, leaves(given), value_types(type_), strict=True):
-            if leaf.data is not None:
+            if leaf.data is not None and self._node is None:
                 made.append(builder.constant(scope, leaf.data))
                 continue
             made.append(Value(builder.reserve(name), each))
@@ -125,6 +129,11 @@ class FunctionCall:
             return
         outputs = owner.builder.own_outputs(scope, leaves(result), "result")
         proto = helper.make_function(FUNCTION_DOMAIN, scope.step, self._inputs, outputs, (), ())
+        if self._node is not None:
+            proto.domain, proto.name = self._node.domain, self._node.name
+            proto.attribute.extend(sorted(self._node.plain_attributes))
+            alike = [each.name for each in owner.builder.functions if each.domain == proto.domain]
+            proto.overload = str(alike.count(proto.name) or "")
         for node in scope.nodes:
             node.add_to(proto)
         others = sorted({node.domain for node in walk_nodes(proto.node)} - {""})
@@ -140,6 +149,11 @@ class FunctionCall:
         proto = self._owner.known[self._key]
         if proto is None:
             return None
+        if self._node is not None:
+            given = [leaf for each in self._given for leaf in leaves(each)]
+            made = write_node(self._owner.builder, scope, self._node, given, source)
+            scope.nodes[-1].overload = proto.overload
+            return made
         inputs = [leaf for each in self._given for leaf in leaves(each) if leaf.data is None]
         return self._owner.builder.add_call(scope, proto, inputs, source)
 
@@ -159,7 +173,7 @@ def _operators(function: Function) -> str:
     return "_".join(["fused", *shown]) if shown else "function"
 
 
-def _structure(function: Function) -> bytes:
+def structure_of(function: Function) -> bytes:
     """Return a digest of all that a function does, whatever its variables are called."""
     digest = hashlib.sha256()
     numbers: dict[Expr, int] = {}

@@ -17,11 +17,14 @@ import onnx
 from onnx import helper
 
 from serde.core import Report, Weight, dataclass
+from serde.core.texts import near_names
 from serde.errors import TypeInferenceError, Unsupported, UnsupportedModelError
 from serde.onnx.alternatives import expansion_of
 from serde.onnx.builder import walk_nodes
+from serde.onnx.custom_operators import custom_form, operator_name
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.exporter import write_lowered
+from serde.onnx.functions import structure_of
 from serde.onnx.interface import value_type_proto
 from serde.onnx.lowering import Takes, arrange, spell_out, take_all
 from serde.onnx.model import OnnxModel
@@ -38,12 +41,14 @@ from serde.relay.ir import (
     value_types,
 )
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.foreign import Foreign, is_foreign
 from serde.relay.ir.leaves import as_leaves
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.transform.merge_equal_nodes import exact_key
+from serde.walk.export_fallback import ExportFallback
 
-__all__ = ["Gap", "Judge", "Verdict", "lower_part", "nodes_inside", "write_part"]
+__all__ = ["LISTED", "Gap", "Judge", "Verdict", "lower_part", "nodes_inside", "write_part"]
 
 RESULT: Final = "serde.result"
 """Name of the results of small models, which no node of a model has."""
@@ -77,7 +82,17 @@ def write_part(
         UnsupportedModelError: ONNX cannot say some of it at that version.
     """
     report = Report() if report is None else report
-    return write_lowered(lower_part(model, opset, takes, report), opset, report)
+    return write_lowered(lower_part(model, opset, takes, report), opset, report, fallback=LISTED)
+
+
+class _Listed(ExportFallback):
+    """Writes operators of other frameworks, too: what is in a part was listed by its name."""
+
+    def require_consent(self, node: Foreign, report: Report, where: str) -> None:
+        """Refuse nothing."""
+
+
+LISTED: Final = _Listed("onnx")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -171,22 +186,38 @@ class Judge:
         types: dict[str, _ValueType] | None = None
         constants = {each.name for each in native.proto.graph.initializer} | set(native.weights)
         for node in walk_nodes(native.proto.graph.node):
-            if node.domain not in ("", "ai.onnx"):
-                if node.domain not in self._supported.domains:
-                    found.append((node, Gap(node.op_type, f"is of the domain {node.domain}")))
-                continue
-            rule = rules.get(node.op_type)
+            op = operator_name(node)
+            rule = self._supported.custom_rule(op) if "::" in op else rules.get(op)
             if rule is None:
-                found.append((node, Gap(node.op_type, "is not in the list")))
+                found.append((node, self.unlisted(op)))
                 continue
             if types is None and (rule.reads_types or not self._supported.dynamic_shapes):
                 types = _infer_types(native)
-            reason = self._fault(node, rule, types or {}, constants)
+            if "::" in op:
+                known = {each.domain: each.version for each in native.proto.opset_import}
+                schema = custom_form(op, known[node.domain], len(node.input), len(node.output))
+            else:
+                schema = onnx.defs.get_schema(op, self._opset, "")
+            reason = self._fault(node, rule, schema, types or {}, constants)
             if reason is None and self._supported.largest_constant is not None:
                 reason = self._large(node, native.weights)
             if reason is not None:
-                found.append((node, Gap(node.op_type, reason, listed=True)))
+                found.append((node, Gap(op, reason, listed=True)))
         return found
+
+    def unlisted(self, op: str) -> Gap:
+        """Return the gap of an operator that is not in the list, and what of it is alike."""
+        known = [each for each in self._supported.operators or () if "::" in each and "::" in op]
+        near = near_names(op, known)
+        return Gap(op, f"is not in the list.{near}" if near else "is not in the list")
+
+    def takes_kept(self, node: Call) -> bool:
+        """Whether an operator that Relay does not know is one of the toolchain's own."""
+        return self._supported.custom_rule(Foreign.of(node).written_name) is not None
+
+    def without_weights(self) -> Judge:
+        """Return a judge of models that have none, whatever their variables are called."""
+        return Judge(self._supported, self._opset, {})
 
     def _key(self, root: Expr, operands: Sequence[Expr]) -> Hashable | None:
         """Return all that the exporter sees of a call of an operator or two; None of others."""
@@ -210,7 +241,7 @@ class Judge:
         try:
             model = self._as_model(root, operands)
             if lowered:
-                native = write_lowered(model, self._opset, Report())
+                native = write_lowered(model, self._opset, Report(), fallback=LISTED)
             else:
                 native = write_part(model, self._opset, self.takes)
         except UnsupportedModelError as error:
@@ -248,11 +279,11 @@ class Judge:
         self,
         node: onnx.NodeProto,
         rule: OperatorRule,
+        schema: AnyValue,
         types: Mapping[str, _ValueType],
         constants: set[str],
     ) -> str | None:
         """Return what a rule says against a node."""
-        schema = onnx.defs.get_schema(node.op_type, self._opset, "")
         if rule.versions is not None and schema.since_version not in rule.versions:
             return f"version {schema.since_version}"
         given = [name for name in node.input if name]
@@ -325,12 +356,16 @@ def _structure(root: Expr, numbers: Mapping[Expr, Hashable]) -> Hashable | None:
     if isinstance(root, TupleGetItem):
         inner = _structure(root.tuple_value, numbers)
         return None if inner is None else ("field", root.index, inner)
-    if not isinstance(root, Call) or not isinstance(root.op, OpDef) or carried(root):
+    whole = is_foreign(root) or not carried(root)
+    if not isinstance(root, Call) or not isinstance(root.op, OpDef) or not whole:
         return None
     parts = tuple(_structure(each, numbers) for each in root.args)
     if None in parts:
         return None
-    attrs = tuple((name, exact_key(value)) for name, value in root.attrs.items())
+    attrs = tuple(
+        (name, structure_of(value) if isinstance(value, Function) else exact_key(value))
+        for name, value in root.attrs.items()
+    )
     return (root.op.name, attrs, parts, root.type)
 
 
@@ -379,10 +414,10 @@ def _attribute_fault(node: onnx.NodeProto, rule: OperatorRule, schema: AnyValue)
         return None
     given = {each.name: _plain(helper.get_attribute_value(each)) for each in node.attribute}
     for name, allowed in rule.attributes.items():
-        if name not in schema.attributes:
-            continue
         if name in given:
             value = given[name]
+        elif name not in schema.attributes:
+            continue
         else:
             default = schema.attributes[name].default_value
             if default.type == onnx.AttributeProto.UNDEFINED:
@@ -422,6 +457,8 @@ def _is_same(one: AnyValue, other: AnyValue) -> bool:
 @cache
 def _open_variables(op: str, since: int) -> frozenset[str]:
     """Return the variables of an operator's types that may be more than one type."""
+    if "::" in op:
+        return frozenset("T")
     schema = onnx.defs.get_schema(op, since, "")
     return frozenset(
         each.type_param_str for each in schema.type_constraints if len(each.allowed_type_strs) > 1

@@ -18,7 +18,7 @@ from serde.core import FileRange, Report, Weight, numpy_dtype, parse_json
 from serde.core.texts import weights_text
 from serde.errors import FormatError, OptionError
 from serde.io.contained import location_fault
-from serde.io.fingerprint import DIGEST_BYTES, MOST_RANGES, Fingerprint, sha1_of
+from serde.io.fingerprint import DIGEST_BYTES, MOST_RANGES, Fingerprint, digest_of
 from serde.io.packed import stored_source
 from serde.io.staging import is_staged
 from serde.onnx.model import DATA_PROPERTY, EMBEDDED_BYTES, LINKED_PROPERTY, LinkedFile
@@ -134,7 +134,7 @@ def _link_file(
             )
         places = [(each.offset, each.length) for each in ranges]
         found = Fingerprint.take(opened, places, most)
-        return LinkedFile(location, found, sha1_of(opened) if full else None)
+        return LinkedFile(location, found, digest_of(opened, "sha1") if full else None)
 
 
 def _location(path: str, target: Path) -> str:

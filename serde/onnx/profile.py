@@ -28,12 +28,20 @@ document::
     group = [1]                             # the values that it may have
     dilations = {min = 1, max = 2}          # bounds of a number, or of all of a list
     auto_pad = ["NOTSET"]
+
+    [operators."com.acme::Scale"]            # an operator of another domain, which models keep;
+    constant = ["1"]                         # its inputs and outputs are called by their numbers
+
+    [composites."com.acme::ConvRelu"]        # what becomes an operator of the toolchain's own
+    pattern = "fn (%x, %w) { nn.relu(nn.conv2d(%x, %w)) }"
+    attributes = ["strides", "padding"]      # those that may be other than the pattern says
 """
 
 from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -42,6 +50,7 @@ from typing import Any as AnyValue, Final
 from serde.core import dataclass, field, parse_json, require
 from serde.core.limits import MAX_MANIFEST_BYTES, MAX_RANK
 from serde.errors import OptionError
+from serde.onnx.custom_operators import PLAIN, Composite, custom_form, is_custom
 from serde.onnx.elements import CODES
 from serde.onnx.versions import CHANGES, Change
 
@@ -106,6 +115,7 @@ class SupportedOperators:
         int64: Whether integers of 64 bits stay that 32 hold, too.
         largest_constant: Most bytes of a weight.
         domains: Domains besides ONNX's own of which it has all operators.
+        composites: What becomes operators of its own.
         source: Where the facts come from.
         date: Of when they are.
     """
@@ -117,8 +127,16 @@ class SupportedOperators:
     int64: bool = True
     largest_constant: int | None = None
     domains: frozenset[str] = frozenset()
+    composites: tuple[Composite, ...] = ()
     source: str = ""
     date: str = ""
+
+    def custom_rule(self, name: str) -> OperatorRule | None:
+        """Return what is taken of an operator of another domain; None where it is not."""
+        if self.operators is not None and name in self.operators:
+            return self.operators[name]
+        whole = name.partition("::")[0] in self.domains
+        return OperatorRule() if whole or any(name == c.name for c in self.composites) else None
 
     def require_opset(self, opset: int) -> None:
         """Refuse an operator set that the toolchain does not read.
@@ -204,7 +222,8 @@ def _parse(document: AnyValue, where: str) -> SupportedOperators:
     if not isinstance(document, Mapping):
         raise OptionError(f"{where}expected a table, found {_kind(document)}")
     _check_keys(document, _TOP_KEYS, where)
-    if "operators" not in document:
+    composites = _parse_composites(document, where)
+    if "operators" not in document and not composites:
         raise OptionError(f"{where}expected a key operators")
     given = _typed(document, "sets", Mapping, "a table", where) or {}
     sets = {name: _parse_list(given, name, f"{where}sets: ", _check_dtype) for name in given}
@@ -212,6 +231,8 @@ def _parse(document: AnyValue, where: str) -> SupportedOperators:
         dtypes=_parse_dtypes(document, where, sets),
         max_rank=_parse_count(document, "max_rank", where),
     )
+    known = "operators" in document
+    rules = _parse_operators(document["operators"], common, sets, where) if known else {}
 
     def text(key: str) -> str:
         return _typed(document, key, str, "a text", where) or ""
@@ -220,10 +241,11 @@ def _parse(document: AnyValue, where: str) -> SupportedOperators:
         return _typed(document, key, bool, "true or false", where) is not False
 
     return SupportedOperators(
-        operators=MappingProxyType(_parse_operators(document["operators"], common, sets, where)),
+        operators=MappingProxyType(rules) if known else None,
         max_opset=_parse_count(document, "max_opset", where),
         largest_constant=_parse_count(document, "largest_constant", where),
         domains=_parse_list(document, "domains", where, _check_text) or frozenset(),
+        composites=composites,
         name=text("name"),
         source=text("source"),
         date=text("date"),
@@ -236,8 +258,8 @@ Sets = Mapping[str, AnyValue]
 """dtypes by the names that stand for them."""
 
 _TOP_KEYS: Final = (
-    "date", "domains", "dtypes", "dynamic_shapes", "int64", "largest_constant", "max_opset",
-    "max_rank", "name", "operators", "sets", "source",
+    "composites", "date", "domains", "dtypes", "dynamic_shapes", "int64", "largest_constant",
+    "max_opset", "max_rank", "name", "operators", "sets", "source",
 )  # fmt: skip
 _RULE_KEYS: Final = (
     "attributes", "constant", "dtypes", "max_inputs", "max_rank", "ranks", "versions",
@@ -289,11 +311,33 @@ def _parse_operators(
     return found
 
 
+def _parse_composites(document: Mapping[str, AnyValue], where: str) -> tuple[Composite, ...]:
+    found = []
+    for name, table in (_typed(document, "composites", Mapping, "a table", where) or {}).items():
+        at = f"{where}composites: {name}: "
+        if not is_custom(name):
+            raise OptionError(f"{at}expected an operator of a domain such as com.acme::Scale")
+        if not isinstance(table, Mapping):
+            raise OptionError(f"{at}expected a table, found {_kind(table)}")
+        _check_keys(table, ("attributes", "pattern"), at)
+        pattern, told = table.get("pattern"), table.get("attributes")
+        if isinstance(pattern, str):
+            told = tuple(sorted(_parse_list(table, "attributes", at, _check_text) or ()))
+        elif not hasattr(pattern, "has_attr") or not (told is None or callable(told)):
+            raise OptionError(f"{at}expected Relay's text, or a pattern and a function of matches")
+        found.append(Composite(name, pattern, told))
+    return tuple(found)
+
+
 def _schemas(name: AnyValue, where: str) -> list[AnyValue]:
     """Return the forms that an operator has had."""
+    if is_custom(name):
+        return [custom_form(name)]
     if not isinstance(name, str) or name not in CHANGES:
         folded = {each.casefold(): each for each in CHANGES}
         near = [folded[each] for each in difflib.get_close_matches(str(name).casefold(), folded, 1)]
+        colons = "::".join(re.split(r"\b:\b", str(name)))
+        near = [colons.removeprefix(f"{PLAIN}::")] if "::" in colons else near
         hint = f"; meant {near[0]}?" if near else ""
         raise OptionError(f"{where}{name!r} is no operator of ONNX{hint}")
     import onnx
@@ -389,6 +433,8 @@ def _check_rank(value: AnyValue) -> str | None:
 
 
 def _check_version(name: str) -> Check:
+    if is_custom(name):
+        return lambda value: None if type(value) is int and value > 0 else "a version of its domain"
     known = [version for version, how in sorted(CHANGES[name].items()) if how is not Change.REMOVED]
 
     def check(value: AnyValue) -> str | None:
@@ -410,7 +456,8 @@ def _parse_attributes(
 ) -> dict[str, tuple[AnyValue, ...] | Bounds]:
     attributes = _typed(table, "attributes", Mapping, "a table", where) or {}
     known = {name for schema in schemas for name in schema.attributes}
-    _check_keys(attributes, known, f"{where}attributes: ")
+    if not is_custom(schemas[0].name):
+        _check_keys(attributes, known, f"{where}attributes: ")
     return {
         name: _parse_values(value, f"{where}attributes: {name}: ")
         for name, value in attributes.items()

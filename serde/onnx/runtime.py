@@ -14,7 +14,8 @@ import numpy as np
 
 from serde.core import Report
 from serde.onnx.block_products import fuse_block_products
-from serde.onnx.foreign import OUTPUTS, PLAIN
+from serde.onnx.custom_operators import PLAIN
+from serde.onnx.foreign import OUTPUTS
 from serde.onnx.versions import RUNTIME_OPERATORS
 from serde.relay import transform
 from serde.relay.ir import Dim, Foreign, RelayModel, TensorType, call, called_name, get, tensor_type

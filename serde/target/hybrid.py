@@ -5,36 +5,23 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any as AnyValue, Final, Protocol
+from typing import Any as AnyValue, Final
 
 import numpy as np
 
 from serde.core import Array, dataclass
 from serde.engine.fitting import bind_inputs
+from serde.engine.foreign import REGIONS
 from serde.errors import OptionError
 from serde.relay.ir import Function, GlobalVar, IRModule, RelayModel
 from serde.relay.ir.leaves import leaves
 from serde.relay.run.binding import as_value
 from serde.relay.run.interpreter import run as run_relay
 from serde.target.program import Program, Step
-from serde.target.regions import RegionModule
 from serde.target.runners import DEFAULT_RUNNER, Run, open_runner
+from serde.target.storage import Stored
 
 __all__ = ["CompilingHost", "HostEngine", "HybridExecutor", "Interpreter", "StepRecord"]
-
-
-class HybridModule(Protocol):
-    """What an executor needs of a module."""
-
-    program: Program
-    hosts: Mapping[str, RelayModel]
-    """The parts of the host, by the name of their step."""
-    others: Mapping[GlobalVar, Function]
-    """The global functions that these call."""
-
-    @property
-    def regions(self) -> Mapping[str, RegionModule]:
-        """The regions by the name of their step."""
 
 
 class HostEngine(ABC):
@@ -159,7 +146,7 @@ class HybridExecutor:
 
     def __init__(
         self,
-        module: HybridModule,
+        module: Stored,
         *,
         runner: str = DEFAULT_RUNNER,
         providers: Sequence[AnyValue] | None = None,
@@ -171,10 +158,11 @@ class HybridExecutor:
         self._program = module.program
         engine = open_host(host)
         runs: dict[str, Run] = {
-            name: engine.open(part, module.others) for name, part in module.hosts.items()
+            name: open_runner(runner, region, **options) for name, region in module.regions.items()
         }
-        for name, region in module.regions.items():
-            runs[name] = open_runner(runner, region, **options)
+        for name, part in module.hosts.items():
+            runs[name] = engine.open(part, module.others)
+        self._runs = runs
         self._steps = [(step, runs[step.name]) for step in self._program.steps]
         self._last_use = _last_uses(self._program)
         self.seconds: dict[str, float] = {}
@@ -227,7 +215,11 @@ class HybridExecutor:
         clock = time.perf_counter
         for (step, run), dropped in zip(self._steps, self._last_use, strict=True):
             start = clock()
-            results = run([values[name] for name in step.inputs])
+            called = REGIONS.set(self._runs)
+            try:
+                results = run([values[name] for name in step.inputs])
+            finally:
+                REGIONS.reset(called)
             self.seconds[step.name] = clock() - start
             if len(results) != len(step.outputs):
                 raise OptionError(

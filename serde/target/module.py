@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any as AnyValue
 
 from serde.errors import OptionError
-from serde.relay.ir import Function, GlobalVar, IRModule, RelayModel
+from serde.io.atomic import write_text
+from serde.relay.ir import IRModule
 from serde.target.hybrid import HybridExecutor
-from serde.target.program import Program
 from serde.target.regions import TYPE_KEY, RegionModule
 from serde.target.storage import Stored, host_module, load_folder, manifest_of, save_folder
 
 __all__ = ["OnnxModule"]
 
 
-class OnnxModule:
+class OnnxModule(Stored):
     """A split model: its regions as ONNX, the rest as Relay, and the order in which they run.
 
     Made by :func:`serde.target.onnx.build` or :meth:`load`.
 
     Attributes:
         program: What runs when, and what goes between.
+        regions: The regions by the name of their step.
         hosts: The parts of the host as models of their own, by the name of their step.
         others: Global functions that parts of the host call.
         opset: Version of the operator set of the regions.
@@ -33,33 +34,14 @@ class OnnxModule:
 
     type_key = TYPE_KEY
 
-    def __init__(
-        self,
-        program: Program,
-        regions: Mapping[str, RegionModule],
-        hosts: Mapping[str, RelayModel],
-        others: Mapping[GlobalVar, Function],
-        opset: int,
-    ) -> None:
-        self.program = program
-        self.hosts: Mapping[str, RelayModel] = dict(hosts)
-        self.others: Mapping[GlobalVar, Function] = dict(others)
-        self.opset = opset
-        self._regions = dict(regions)
-
-    @property
-    def regions(self) -> Mapping[str, RegionModule]:
-        """The regions by the name of their step."""
-        return self._regions
-
     @property
     def imported_modules(self) -> tuple[RegionModule, ...]:
         """The regions, in the order in which they run."""
-        return tuple(self._regions.values())
+        return tuple(self.regions.values())
 
     def host(self) -> IRModule:
         """Return the module of the parts of the host, a function each."""
-        return host_module(self._stored())
+        return host_module(self)
 
     def get_source(self, fmt: str = "") -> str:
         """Return what the module says as text.
@@ -73,7 +55,7 @@ class OnnxModule:
         if fmt in ("", "relay"):
             return self.host().astext(show_meta_data=False)
         if fmt == "json":
-            return json.dumps(manifest_of(self._stored()), indent=1)
+            return json.dumps(manifest_of(self), indent=1)
         raise OptionError(f"expected format relay or json, found {fmt!r}")
 
     def get_function(self, name: str) -> Callable[..., AnyValue]:
@@ -82,10 +64,10 @@ class OnnxModule:
         Raises:
             OptionError: There is no such function.
         """
-        if name in self._regions:
-            return self._regions[name].get_function(name)
+        if name in self.regions:
+            return self.regions[name].get_function(name)
         if name != "main":
-            known = ", ".join(["main", *self._regions])
+            known = ", ".join(["main", *self.regions])
             raise OptionError(f"no function is called {name} (there are: {known})")
         executor = HybridExecutor(self)
 
@@ -105,20 +87,44 @@ class OnnxModule:
         Raises:
             OptionError: The path cannot be written.
         """
-        return save_folder(self._stored(), path)
+        return save_folder(self, path)
+
+    def save_to_file(self, path: str | os.PathLike[str], fmt: str = "onnx") -> Path:
+        """Write one file: a text of :meth:`get_source`, or the model of the one region.
+
+        Raises:
+            OptionError: There is no such format, the path cannot be written, or not all of the
+                model is in one region.
+        """
+        if fmt != "onnx":
+            write_text(path, self.get_source(fmt))
+        elif self.hosts or len(self.regions) != 1:
+            found = f"{len(self.regions)} regions, {len(self.hosts)} parts of the host"
+            raise OptionError(f"{os.fspath(path)}: expected one region alone, found {found}")
+        else:
+            self.imported_modules[0].save(path)
+        return Path(path)
+
+    def export_library(self, path: str | os.PathLike[str]) -> Path:
+        """Write ONNX where the name ends in .onnx, else a folder: nothing is compiled here.
+
+        Raises:
+            OptionError: See :meth:`save_to_file` and :meth:`save`; or the name is a library's.
+        """
+        suffix = Path(path).suffix.lower()
+        if suffix in (".a", ".dll", ".dylib", ".o", ".so", ".tar", ".zip"):
+            raise OptionError(f"{os.fspath(path)}: expected a folder, or a name ending in .onnx")
+        return self.save_to_file(path) if suffix == ".onnx" else self.save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OnnxModule:
         """Return what :meth:`save` has written.
 
         Raises:
-            FormatError: It is not such a folder, or not sound.
+            FormatError: It is not such a folder, or not sound; a file has another digest.
         """
         found = load_folder(path)
         return cls(found.program, found.regions, found.hosts, found.others, found.opset)
 
-    def _stored(self) -> Stored:
-        return Stored(self.program, dict(self._regions), self.hosts, self.others, self.opset)
-
     def __repr__(self) -> str:
-        return f"OnnxModule({len(self._regions)} regions, {len(self.hosts)} parts of the host)"
+        return f"OnnxModule({len(self.regions)} regions, {len(self.hosts)} parts of the host)"

@@ -4,7 +4,7 @@ The rule for what is not a plain operator on tensors of fixed shapes:
 
 - A conditional, or a loop that an operator of Relay carries, is one unit with all that only it
   needs: it goes into a region if ONNX has it at the operator set and the toolchain takes every
-  node of its bodies, and stays on the host otherwise. Nothing inside it is a region by itself.
+  node of its bodies, and stays on the host otherwise. Then parts of its bodies may be regions.
 - Recursion, lets that are left of it, functions as values and calls of other global functions
   stay on the host, and so does what works on sequences.
 - A dimension that is not a number goes into a region like any other, unless the list says
@@ -15,28 +15,36 @@ The rule for what is not a plain operator on tensors of fixed shapes:
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any as AnyValue, Final
 
 from serde.bridge.formats import PIVOT, get_bridge
 from serde.conversion.prepare import PrepareOptions, prepare
-from serde.core import Report, Weight, dataclass, pause_garbage_collection
+from serde.core import Report, Weight, dataclass, pause_garbage_collection, replace
 from serde.errors import OptionError, UnsupportedModelError
+from serde.onnx.builder import walk_nodes
+from serde.onnx.custom_operators import operator_name
+from serde.onnx.export_context import MAX_LEVEL
 from serde.onnx.exporter import write_lowered
-from serde.onnx.judge import Gap, Judge, Verdict, lower_part
+from serde.onnx.judge import LISTED, Gap, Judge, Verdict, lower_part
 from serde.onnx.lowering import arrange
-from serde.onnx.profile import SupportedOperators, read_supported
+from serde.onnx.profile import read_supported
 from serde.onnx.schemas import newest_opset
 from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
-from serde.relay.ir import IRModule, RelayModel, free_vars, rewrite
+from serde.relay.ir import Foreign, IRModule, RelayModel, free_vars, rewrite, tensor_type
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
+from serde.relay.ir.foreign import is_foreign
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.integer_widths import narrow_integers
 from serde.relay.transform.weight_folding import fold_weights
+from serde.target.composites import inline_composite, merge_composites
+from serde.target.costs import Candidate, Cost, find_losses
 from serde.target.cutting import Cutting, keep
 from serde.target.layering import Layering, Tensor, assign_regions
+from serde.target.nesting import Inside, enter
 from serde.target.units import Unit, UnitGraph, find_units
 
 __all__ = [
@@ -97,7 +105,7 @@ class Partition:
     Attributes:
         model: The model: ``main`` calls a global function for each region.
         regions: The regions, in the order of evaluation.
-        nodes: All that was placed, in the order of evaluation.
+        nodes: All that was placed, in the order of evaluation; what is inside others comes last.
         opset: Version of the operator set that regions are written in.
         toolchain: Name of the list of what is supported; empty where it has none.
     """
@@ -134,10 +142,10 @@ class Partition:
 def partition_for_onnx(
     mod: AnyValue,
     params: Mapping[str, AnyValue] | None = None,
+    mod_name: str = "default",
     *,
-    opset: int = DEFAULT_TARGET,
-    supported: AnyValue = None,
-    min_nodes: int = 1,
+    report: Report | None = None,
+    **options: AnyValue,
 ) -> IRModule:
     """Return a module whose parts that an ONNX toolchain takes are functions of their own.
 
@@ -147,19 +155,18 @@ def partition_for_onnx(
     Args:
         mod: A module or a function.
         params: Values of parameters of ``main`` by name.
-        opset: Version of the operator set that regions are written in.
-        supported: What the toolchain takes: see :mod:`serde.onnx.profile`; None for all
-            that can be written.
-        min_nodes: Least number of Relay's operators in a region.
+        mod_name: Stands in the names of regions: ``tvmgen_<mod_name>_onnx_main_0``.
+        report: Filled with notes.
+        options: Those of :func:`partition_model`, such as ``opset`` and ``supported``.
 
     Raises:
         OptionError: An option cannot be used, or `supported` has a mistake.
     """
     bridge = get_bridge(PIVOT)
-    options = bridge.bind_import({})
-    model = bridge.to_relay(bridge.load(mod, params, options), options, report=Report())
-    found = partition_model(model, opset=opset, supported=supported, min_nodes=min_nodes)
-    return bind_weights(found.model)
+    own = bridge.bind_import({})
+    report = Report() if report is None else report
+    model = bridge.to_relay(bridge.load(mod, params, own), own, report=report)
+    return bind_weights(partition_model(model, mod_name=mod_name, report=report, **options).model)
 
 
 @pause_garbage_collection()
@@ -169,6 +176,8 @@ def partition_model(
     opset: int = DEFAULT_TARGET,
     supported: AnyValue = None,
     min_nodes: int = 1,
+    cost: Cost | None = None,
+    mod_name: str = "default",
     passes: PrepareOptions | None = None,
     report: Report | None = None,
 ) -> Partition:
@@ -179,6 +188,9 @@ def partition_model(
         opset: Version of the operator set that regions are written in.
         supported: What the toolchain takes: see :mod:`serde.onnx.profile`.
         min_nodes: Least number of Relay's operators in a region.
+        cost: Returns what a candidate costs on the chip, transfers included, less what it costs
+            on the host; see :mod:`serde.target.costs`.
+        mod_name: Stands in the names of regions.
         passes: What is done to the model before.
         report: Filled with notes.
 
@@ -190,30 +202,47 @@ def partition_model(
         raise OptionError(f"opset {opset}: expected {LOWEST_TARGET} to {newest_opset()}")
     if type(min_nodes) is not int or min_nodes < 1:
         raise OptionError(f"min_nodes: expected a number from 1 on, found {min_nodes!r}")
+    if not isinstance(mod_name, str) or not _MOD_NAME.fullmatch(mod_name):
+        raise OptionError(f"mod_name: expected letters, digits and _, found {mod_name!r}"[:200])
     rules = read_supported(supported)
     rules.require_opset(opset)
     model = prepare(model, passes or PrepareOptions(), report=report)
     if not rules.int64:
         model = narrow_integers(model, report)
     judge = Judge(rules, opset, model.params)
+    if rules.composites or any("::" in each for each in rules.operators or ()):
+        model = model.evolve(mod=InferType().run(model.mod)[0])
+        model = merge_composites(model, rules, judge, report)
     model = arrange(model, opset, keep_functions=True, takes=judge.takes)
     model = fold_weights(model, report=report, share=False)
     model = model.evolve(mod=InferType().run(model.mod)[0])
-    return _Partitioner(model, rules, opset, min_nodes).run()
+    judge = Judge(rules, opset, model.params)
+    names = _region_names(model, mod_name)
+    return _Partitioner(model, _Choices(judge, opset, min_nodes, cost, names, rules.name)).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Choices:
+    """What is asked of a partition; see :func:`partition_model`."""
+
+    judge: Judge
+    opset: int
+    min_nodes: int
+    cost: Cost | None
+    names: Iterator[str]
+    toolchain: str
 
 
 class _Partitioner:
-    """Partitions one model."""
+    """Partitions one model, or a part of one so many levels inside."""
 
-    def __init__(
-        self, model: RelayModel, supported: SupportedOperators, opset: int, min_nodes: int
-    ) -> None:
+    def __init__(self, model: RelayModel, choices: _Choices, level: int = 0) -> None:
         self._model = model
-        self._opset = opset
-        self._min_nodes = min_nodes
-        self._toolchain = supported.name
-        self._judge = Judge(supported, opset, model.params)
-        self._graph = find_units(model.main, self._fuses)
+        self._choices = choices
+        self._level = level
+        self._opset = choices.opset
+        self._judge = choices.judge
+        self._graph = find_units(model.main, self._fuses, self._judge.takes_kept)
         self._verdicts = [self._judge_unit(unit) for unit in self._graph.units]
 
     def run(self) -> Partition:
@@ -223,10 +252,7 @@ class _Partitioner:
             refused: dict[int, Gap] = {}
             parts: list[tuple[RelayModel, Counter[str]]] = []
             for number in range(len(cutter.members)):
-                part = lower_part(
-                    cutter.part(number, f"{COMPILER}_{number}"), self._opset, self._judge.takes
-                )
-                nodes, gaps = self._write(part)
+                part, nodes, gaps = self._write(cutter, number)
                 if gaps:
                     refused |= self._find_refused(cutter, number)
                 parts.append((part, nodes))
@@ -240,6 +266,8 @@ class _Partitioner:
 
     def _judge_unit(self, unit: Unit) -> Verdict:
         if not unit.may_leave:
+            if is_foreign(unit.root):
+                return Verdict((), (self._judge.unlisted(Foreign.of(unit.root).written_name),))
             return Verdict((), (Gap("", "stays on the host"),))
         return self._judge.judge(unit.root, unit.operands)
 
@@ -254,34 +282,55 @@ class _Partitioner:
                 here = source is not None and inside[source.number]
             inside.append(here)
         sizes = list(map(_count, self._graph.units))
-        return assign_regions(_layering(self._graph, inside), sizes, self._min_nodes)
+        while True:
+            layering = _layering(self._graph, inside)
+            regions = assign_regions(layering, sizes, self._choices.min_nodes)
+            if self._choices.cost is None:
+                return regions
+            lost = find_losses(layering, regions, self._cost)
+            if not lost:
+                return regions
+            inside = [here and unit not in lost for unit, here in enumerate(inside)]
 
-    def _write(self, part: RelayModel) -> tuple[Counter[str], list[Gap]]:
-        """Return the operators that are written for a region, and those that may not be."""
+    def _cost(self, units: set[int]) -> float:
+        """Return what units cost in one region, as the user's function says."""
+        numbers = [0 if each.number in units else None for each in self._graph.units]
+        cutting = Cutting(self._model, self._graph, numbers)
+        candidate = Candidate(
+            tuple(node for unit in sorted(units) for node in self._verdicts[unit].nodes),
+            tuple(call for unit in cutting.members[0] for call in unit.inner),
+            tuple(map(tensor_type, cutting.fed(0))),
+            tuple(map(tensor_type, cutting.outputs[0])),
+        )
         try:
-            native = write_lowered(part, self._opset, Report())
+            found = float(self._choices.cost(candidate))  # type: ignore[misc]
+        except Exception as error:
+            raise OptionError(f"cost: {type(error).__name__}: {error}") from error
+        if math.isnan(found):
+            raise OptionError("cost: expected a number, found nan")
+        return found
+
+    def _write(
+        self, cutter: Cutting, number: int, *, numbered: bool = False
+    ) -> tuple[RelayModel, Counter[str], list[tuple[str, Gap]]]:
+        """Return a region, the operators that are written for it, and nodes that may not be."""
+        part = cutter.part(number, f"{COMPILER}_{number}", numbered=numbered)
+        part = lower_part(part, self._opset, self._judge.takes)
+        try:
+            native = write_lowered(part, self._opset, Report(), fallback=LISTED)
         except UnsupportedModelError as error:
-            return Counter(), [Gap("", issue.reason) for issue in error.report.issues]
-        gaps = [gap for _node, gap in self._judge.find_gaps(native)]
-        return Counter(get_bridge(COMPILER).operators(native)), gaps
+            issues = error.report.issues
+            return part, Counter(), [(issue.node, Gap("", issue.reason)) for issue in issues]
+        gaps = [(node.name, gap) for node, gap in self._judge.find_gaps(native)]
+        return part, Counter(map(operator_name, walk_nodes(native.proto.graph.node))), gaps
 
     def _find_refused(self, cutter: Cutting, number: int) -> dict[int, Gap]:
         """Return the units that make a region one that cannot be written, all if it is not seen.
 
         The region is written once more, every node under the number of its unit.
         """
-        part = lower_part(
-            cutter.part(number, f"{COMPILER}_{number}", numbered=True),
-            self._opset,
-            self._judge.takes,
-        )
+        named = self._write(cutter, number, numbered=True)[2]
         found: dict[int, Gap] = {}
-        try:
-            native = write_lowered(part, self._opset, Report())
-        except UnsupportedModelError as error:
-            named = [(issue.node, Gap("", issue.reason)) for issue in error.report.issues]
-        else:
-            named = [(node.name, gap) for node, gap in self._judge.find_gaps(native)]
         members = {unit.number for unit in cutter.members[number]}
         for name, gap in named:
             match = _NUMBERED.match(name)
@@ -295,9 +344,8 @@ class _Partitioner:
     def _finish(
         self, cutter: Cutting, parts: Sequence[tuple[RelayModel, Counter[str]]]
     ) -> Partition:
-        names = _choose_names(cutter.model, len(parts))
-        model = _assemble(cutter, [part for part, _ in parts], names, self._opset)
-        regions = tuple(
+        names = list(itertools.islice(self._choices.names, len(parts)))
+        regions = [
             Region(
                 names[number],
                 sum(map(_count, cutter.members[number])),
@@ -306,9 +354,30 @@ class _Partitioner:
                 len(cutter.outputs[number]),
             )
             for number, (_part, nodes) in enumerate(parts)
-        )
-        nodes = tuple(self._place(unit, cutter.groups[unit.number]) for unit in self._graph.units)
-        return Partition(model, regions, nodes, self._opset, self._toolchain)
+        ]
+        nodes = [self._place(unit, cutter.groups[unit.number]) for unit in self._graph.units]
+        inside: dict[Expr, Inside] = {}
+
+        def partition_inside(model: RelayModel) -> RelayModel | None:
+            # What has no weights may be the body of a loop, which sees none around it.
+            judge = self._judge if model.params else self._judge.without_weights()
+            choices = replace(self._choices, judge=judge)
+            found = _Partitioner(model, choices, self._level + 1).run()
+            if not found.regions or (found.model.params and not model.params):
+                return None
+            before, first = len(nodes), len(regions)
+            for each in found.nodes:
+                region = None if each.region is None else each.region + first
+                sources = tuple(source + before for source in each.sources)
+                nodes.append(replace(each, region=region, sources=sources))
+            regions.extend(found.regions)
+            return found.model
+
+        for unit in self._graph.units if self._level < MAX_LEVEL else ():
+            if cutter.groups[unit.number] is None:
+                inside[unit.root] = enter(unit, self._model, partition_inside)
+        model = _assemble(cutter, [part for part, _ in parts], names, self._opset, inside)
+        return Partition(model, tuple(regions), tuple(nodes), self._opset, self._choices.toolchain)
 
     def _place(self, unit: Unit, region: int | None) -> PlacedNode:
         before = (self._graph.producer(leaf) for leaf in unit.operands)
@@ -326,14 +395,15 @@ def _count(unit: Unit) -> int:
     return max(len(unit.inner), 1)
 
 
+_MOD_NAME: Final = re.compile("[A-Za-z0-9_]{1,60}")
 _NUMBERED: Final = re.compile(r"unit([0-9]+)(?![0-9])")
 
 
-def _choose_names(model: RelayModel, count: int) -> list[str]:
-    """Return the names of the regions' functions, none of which a function has already."""
+def _region_names(model: RelayModel, mod_name: str) -> Iterator[str]:
+    """Yield names of the regions' functions, none of which a function has already."""
     taken = {variable.name_hint for variable in model.mod.functions}
-    names = (f"tvmgen_default_{COMPILER}_main_{number}" for number in itertools.count())
-    return list(itertools.islice((name for name in names if name not in taken), count))
+    names = (f"tvmgen_{mod_name}_{COMPILER}_main_{number}" for number in itertools.count())
+    return (name for name in names if name not in taken)
 
 
 def _layering(graph: UnitGraph, inside: list[bool]) -> Layering:
@@ -365,14 +435,25 @@ def _layering(graph: UnitGraph, inside: list[bool]) -> Layering:
 
 
 def _assemble(
-    cutting: Cutting, parts: Sequence[RelayModel], names: Sequence[str], opset: int
-) -> RelayModel:
-    """Return the model in which ``main`` calls the regions."""
+    cutting: Cutting, parts: Sequence[RelayModel], names: list[str], opset: int,
+    inside: Mapping[Expr, Inside],
+) -> RelayModel:  # fmt: skip
+    """Return the model in which ``main`` calls the regions, `inside` what they became too."""
     model = cutting.model
     weights = dict(model.params)
     variables = {each.name_hint: each for each in model.main.params}
     functions: dict[GlobalVar, Function] = {}
     memo: dict[Expr, Expr] = {}
+    for part in [part for _, parts_inside in inside.values() for part in parts_inside]:
+        functions |= {v: f for v, f in part.mod.functions.items() if v.name_hint != "main"}
+        for param in part.main.params:
+            if param.name_hint in part.params:
+                memo[param] = _weight_variable(param, part, weights, variables)
+
+    def replace_inside(node: Expr, new: Expr) -> Expr:
+        found = inside[node][0] if node in inside else node
+        return inline_composite(node, new) if found is node else rewrite(found, keep, memo)
+
     for number, part in enumerate(parts):
         function = _region_function(names[number], part, opset)
         variable = GlobalVar(names[number], function.type)
@@ -381,7 +462,7 @@ def _assemble(
         args: list[Expr] = []
         for param in function.params:
             if param.name_hint in by_name:
-                args.append(rewrite(by_name[param.name_hint], keep, memo))
+                args.append(rewrite(by_name[param.name_hint], replace_inside, memo))
             else:
                 args.append(_weight_variable(param, part, weights, variables))
         call = Call(variable, args)
@@ -390,11 +471,11 @@ def _assemble(
         for index, leaf in enumerate(outputs):
             memo[leaf] = call if len(outputs) == 1 else TupleGetItem(call, index)
     main = cutting.graph.function
-    body = rewrite(main.body, keep, memo)
+    body = rewrite(main.body, replace_inside, memo)
     used = {each.name_hint for each in free_vars(body)}
     params = [each for name, each in variables.items() if name not in weights or name in used]
     # Without a region, nothing else tells for what the model was partitioned.
-    attrs = main.attrs if parts else {**main.attrs, OPSET_KEY: opset}
+    attrs = main.attrs if functions else {**main.attrs, OPSET_KEY: opset}
     new = Function(params, body, main.ret_type, attrs=attrs, span=main.span)
     others = {v: f for v, f in model.mod.functions.items() if v.name_hint != "main"}
     entry = model.mod.get_global_var("main")

@@ -14,6 +14,7 @@ from serde.relay.ir.leaves import as_leaves
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.types import TensorType, TupleType
 from serde.target.cutting import Cutting
+from serde.target.nesting import outline
 from serde.target.units import UnitGraph, find_units
 
 __all__ = ["Port", "Program", "Schedule", "Step", "compiled_functions", "schedule"]
@@ -71,7 +72,7 @@ class Schedule:
     Attributes:
         program: The program.
         hosts: The parts of the host as models of their own.
-        calls: The call of each region, by the name of its step.
+        calls: The call of each region, by the name of its step, or that the host calls it by.
         others: Global functions that parts of the host call.
     """
 
@@ -98,12 +99,12 @@ def schedule(model: RelayModel, compiler: str) -> Schedule:
         compiler: Name of the compiler whose regions are meant.
 
     Raises:
-        Unsupported: A region is called inside a conditional, a loop or another function.
+        Unsupported: A region is called inside another function.
         RelayError: A value of ``main`` is no tensor.
     """
     regions = compiled_functions(model.mod, compiler)
     graph = find_units(model.main, lambda _root, _operands: False)
-    _check_calls(model, graph, regions)
+    _check_calls(model, regions)
     return _Scheduler(model, graph, regions).run()
 
 
@@ -114,17 +115,12 @@ def _called_region(node: Expr, regions: Mapping[str, Function]) -> str:
     return ""
 
 
-def _check_calls(model: RelayModel, graph: UnitGraph, regions: Mapping[str, Function]) -> None:
-    own = {unit.root for unit in graph.units}
-    main = graph.function
+def _check_calls(model: RelayModel, regions: Mapping[str, Function]) -> None:
     roots = [f for f in model.mod.functions.values() if f is not model.main]
-    for node in all_nodes(main.body, *(f for f in roots if isinstance(f, Function))):
+    for node in all_nodes(*(f for f in roots if isinstance(f, Function))):
         name = _called_region(node, regions)
-        if name and node not in own:
-            raise Unsupported(
-                f"region {name} is called inside a conditional, a loop or another function",
-                hint="partition with control flow as a whole, as partition_for_onnx does",
-            )
+        if name:
+            raise Unsupported(f"region {name} is called inside another function")
 
 
 class _Scheduler:
@@ -240,11 +236,20 @@ class _Scheduler:
         if shown:
             cutting.inputs[number].update(dict.fromkeys(shown))
             part = cutting.part(number, name, others=found.others)
-        found.hosts[name] = part
+        found.hosts[name] = outline(part, lambda call: self._take_region(call, found))
         inputs = tuple(self._value(leaf) for leaf in cutting.fed(number))
         outputs = tuple(self._taken.reserve(each) for each in part.meta.outputs)
         self._names.update(zip(cutting.outputs[number], outputs, strict=True))
         return Step("host", name, inputs, outputs)
+
+    def _take_region(self, call: Call, found: Schedule) -> str:
+        """Note the call of a region inside a branch or a loop, and return the region's name."""
+        region = _called_region(call, self._regions)
+        if not region:
+            return ""
+        name = self._name_step(region) if region in found.calls else region
+        found.calls[name] = call
+        return name
 
     def _find_hidden(self, part: RelayModel) -> list[Var]:
         """Return the inputs of the model that show lengths which a part needs and cannot see."""

@@ -89,13 +89,17 @@ class RegionModule:
 
         return call
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the ONNX model.
+    def save(self, path: str | os.PathLike[str], fmt: str = "onnx") -> Path:
+        """Write the model, for which ``"onnx"`` is the only format.
 
         Raises:
-            OptionError: The path cannot be written.
+            OptionError: There is no such format, or the path cannot be written.
         """
+        if fmt != "onnx":
+            raise OptionError(f"region {self.name}: expected format onnx, found {fmt!r}")
         return codec.save(self.native, path)
+
+    save_to_file = save
 
     def __repr__(self) -> str:
         return f"RegionModule({self.name}, {len(self.nodes)} nodes)"

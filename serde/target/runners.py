@@ -20,6 +20,7 @@ import numpy as np
 from serde.core import Array, require
 from serde.engine.base import first_line
 from serde.errors import CheckError, OptionError
+from serde.onnx.foreign import LIBRARIES, REFERENCE_OPS
 from serde.onnx.model import OnnxModel
 from serde.target.program import Port
 
@@ -61,9 +62,12 @@ _EMBEDDED_BYTES: Final = 2**30
 
 def _open_reference(region: Region) -> Run:
     """Return ONNX's reference implementation of a region."""
+    from onnx.inliner import inline_local_functions
     from onnx.reference import ReferenceEvaluator
 
-    evaluator = ReferenceEvaluator(region.proto())
+    # It takes functions of one name for one, whatever their overloads.
+    proto = inline_local_functions(region.proto())
+    evaluator = ReferenceEvaluator(proto, new_ops=list(REFERENCE_OPS.values()))
     names = [port.name for port in region.inputs]
 
     def run(arrays: Sequence[Array]) -> list[Array]:
@@ -195,6 +199,8 @@ class _RuntimeSession:
         if session_options is None:
             session_options = runtime.SessionOptions()
             session_options.log_severity_level = 3
+            for library in LIBRARIES:
+                session_options.register_custom_ops_library(library)
         try:
             self._session = _open(runtime, region, session_options, chosen)
         except OptionError:

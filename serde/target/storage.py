@@ -18,11 +18,13 @@ from serde.core.limits import MAX_GRAPH_TEXT_BYTES, MAX_RANK, MAX_SPLIT_MANIFEST
 from serde.errors import FormatError, RelayError
 from serde.io.contained import member_path, read_small
 from serde.io.directories import atomic_directory
+from serde.io.fingerprint import digest_of
 from serde.io.tvm_params import read_params, write_params
 from serde.onnx import codec
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.interface import declared_shape
 from serde.relay.ir import Function, GlobalVar, IRModule, ModelMeta, RelayModel, SymDim, value_types
+from serde.relay.ir.foreign import REGION_FRAMEWORK, foreign_calls
 from serde.relay.ir.types import TensorType, Type
 from serde.relay.text.parser import fromtext
 from serde.relay.transform.infer_type import InferType
@@ -34,17 +36,19 @@ __all__ = ["Stored", "host_module", "is_folder", "load_folder", "manifest_of", "
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = "serde.split"
 VERSION: Final = 1
+DIGESTS: Final = "sha256"
+"""Key of the digests of all files by name, which folders of serde 1.0 do not have."""
 _HOST: Final = "host.relay"
 _PARAMS: Final = "host.params"
 _PLAIN_NAME: Final = re.compile("[A-Za-z0-9_-]{1,100}")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Stored:
     """What a folder holds."""
 
     program: Program
-    regions: dict[str, RegionModule]
+    regions: Mapping[str, RegionModule]
     hosts: Mapping[str, RelayModel]
     others: Mapping[GlobalVar, Function]
     opset: int
@@ -59,7 +63,7 @@ def host_module(stored: Stored) -> IRModule:
 
 
 def manifest_of(stored: Stored) -> dict[str, AnyValue]:
-    """Return the manifest of a folder."""
+    """Return the manifest of a folder, without the digests of its files."""
     program = stored.program
     return {
         "format": FORMAT,
@@ -136,7 +140,8 @@ def save_folder(stored: Stored, path: str | os.PathLike[str]) -> Path:
         if stored.hosts:
             (staged / _HOST).write_text(host_module(stored).astext(), encoding="utf-8")
             write_params(weights, staged / _PARAMS)
-        text = json.dumps(manifest_of(stored), indent=1)
+        digests = {each.name: _digest(each) for each in sorted(staged.iterdir())}
+        text = json.dumps({**manifest_of(stored), DIGESTS: digests}, indent=1)
         (staged / MANIFEST).write_text(text + "\n", encoding="utf-8")
     return Path(path)
 
@@ -156,6 +161,7 @@ def load_folder(path: str | os.PathLike[str]) -> Stored:
     manifest = _Table(_read_manifest(root), f"{root}/{MANIFEST}")
     manifest.require("format", FORMAT)
     manifest.require("version", VERSION)
+    _check_digests(root, manifest)
     regions = {
         table.text("name"): _read_region(root, table) for table in manifest.tables("regions")
     }
@@ -222,6 +228,10 @@ class _Table:
         items = self._get(key, list, "a list of objects")
         return [_Table(item, self.path) for item in items]
 
+    def digests(self) -> Mapping[str, AnyValue] | None:
+        """Return the digests of files by name; None where there are none."""
+        return self._get(DIGESTS, dict, "digests by file") if DIGESTS in self._value else None
+
     def shape(self, key: str) -> list[AnyValue]:
         """Return a shape: lengths, names of symbols, and nulls."""
         items = self._get(key, list, "a shape")
@@ -242,6 +252,23 @@ def _read_manifest(root: str) -> AnyValue:
         return parse_json(read_small(path, MAX_SPLIT_MANIFEST_BYTES).decode("utf-8"))
     except ValueError as error:
         raise FormatError(f"no JSON: {error}", path=path) from None
+
+
+def _digest(path: str | os.PathLike[str]) -> str:
+    with OpenFile.open(path) as opened:
+        return digest_of(opened, "sha256")
+
+
+def _check_digests(root: str, manifest: _Table) -> None:
+    """Refuse files that are not those that were written, where the manifest has digests."""
+    known = manifest.digests()
+    used = [each.text("file") for each in manifest.tables("regions")]
+    used += [_HOST, _PARAMS] if manifest.tables("hosts") else []
+    for name in () if known is None else dict.fromkeys([*used, *known]):
+        path = member_path(root, name)
+        expected, found = (known or {}).get(name), _digest(path)
+        if found != expected:
+            raise FormatError(f"{DIGESTS}: expected {expected}, found {found}"[:300], path=path)
 
 
 def _read_port(table: _Table) -> Port:
@@ -369,6 +396,15 @@ def _check_program(
     missing = [name for name in program.results if name not in known]
     if missing or len(program.results) != len(program.outputs):
         raise manifest.fault("results are not values of steps, or have not as many names")
+    for call in (each for part in hosts.values() for each in foreign_calls(part)):
+        if call.attrs["framework"] == REGION_FRAMEWORK:
+            step = Step("region", call.attrs["name"], (), ())
+            takes, gives = _types_of(step, regions, hosts, manifest)
+            given = [*value_types(call.args[0].type), *value_types(call.type)]
+            wanted = [*takes, *gives]
+            if len(given) != len(wanted) or not all(map(_may_be, given, wanted)):
+                raise manifest.fault(f"the host calls {step.name} on {given}, not on {wanted}")
+            seen.add(step.name)
     if seen != {*regions, *hosts}:
         raise manifest.fault("some regions or parts of the host are no steps")
 

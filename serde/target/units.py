@@ -139,12 +139,17 @@ def spread_tuples(function: Function) -> Function:
     )
 
 
-def find_units(function: Function, fuses: Callable[[Call, tuple[Expr, ...]], bool]) -> UnitGraph:
+def find_units(
+    function: Function,
+    fuses: Callable[[Call, tuple[Expr, ...]], bool],
+    takes_kept: Callable[[Call], bool] = lambda _call: False,
+) -> UnitGraph:
     """Return a function as units.
 
     Args:
         function: A function with inferred types.
         fuses: Whether a layer with its bias, which ends at these operands, is to be one unit.
+        takes_kept: Whether an operator that was kept may leave.
     """
     function = spread_tuples(function)
     graph = UnitGraph(function, results=list(as_leaves([function.body])))
@@ -158,7 +163,7 @@ def find_units(function: Function, fuses: Callable[[Call, tuple[Expr, ...]], boo
         function.body, base, lambda _node, scope: (scope.inner("then"), scope.inner("else")),
         free_vars,
     )  # fmt: skip
-    _UnitFinder(graph, placement, base, fuses).run()
+    _UnitFinder(graph, placement, base, fuses, takes_kept).run()
     return graph
 
 
@@ -179,7 +184,9 @@ class _UnitFinder:
         placement: Placement,
         base: Scope,
         fuses: Callable[[Call, tuple[Expr, ...]], bool],
+        takes_kept: Callable[[Call], bool],
     ) -> None:
+        self._takes_kept = takes_kept
         self._graph = graph
         self._placement = placement
         self._base = base
@@ -232,8 +239,9 @@ class _UnitFinder:
     ) -> Unit:
         graph = self._graph
         leaves = tuple(dict.fromkeys(operands))
-        own = may_leave and _may_leave(root, leaves) and all(map(_is_tensor, leaves))
-        unit = Unit(len(graph.units), root, leaves, inner, own)
+        kept = filter(is_foreign, nodes_inside(root, leaves))
+        own = may_leave and _may_leave(root) and all(map(self._takes_kept, kept))
+        unit = Unit(len(graph.units), root, leaves, inner, own and all(map(_is_tensor, leaves)))
         graph.units.append(unit)
         graph.producers[root] = unit
         return unit
@@ -305,10 +313,8 @@ def _bound_by_lets(body: Expr) -> dict[Expr, frozenset[Var]]:
     return found
 
 
-def _may_leave(root: Expr, operands: Sequence[Expr]) -> bool:
+def _may_leave(root: Expr) -> bool:
     """Whether an expression is of a kind that a target may take."""
-    if any(map(is_foreign, nodes_inside(root, operands))):
-        return False
     if not holds_values(root.type) or not all(map(_holds_tensor, value_types(root.type))):
         return False
     if not isinstance(root, Call):

@@ -411,6 +411,10 @@ class ExportWalk(ABC, Generic[ValueT]):
         (given,) = operands
         if not isinstance(given, tuple):
             return None
+        body = call.attrs["body"] if own is None and node.domain else None
+        local = None if body is None else self.local_call(call, body, "", given)
+        if local is not None:
+            return self._local(local, call)
         if own is None:
             return self._note_types(self.foreign(node, node.arrange(given)), type_)
         result = self.fallback.run(own, context, call, given, context.source)

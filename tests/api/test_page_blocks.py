@@ -31,6 +31,7 @@ RUN_ELSEWHERE = {
     "docs/relay.md": "relay/test_docs_relay.py",
     "docs/tvm-importers.md": "formats/guides/test_relax_importers_page.py",
     "docs/unknown-operators.md": "formats/guides/test_unknown_operators_page.py",
+    "docs/vendor-compiler.md": "target/test_vendor.py",
 }
 # What stands on a page with a comment that says why it is not run.
 NOT_RUN = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from support.random_graphs import RandomGraph, generate
 import serde.relay as relay
 from serde.errors import CheckError
 from serde.onnx.builder import walk_nodes
+from serde.relay.ir.model import RelayModel
 from serde.target import HybridExecutor, OnnxModule
 from serde.target.onnx import build
 from serde.target.partition import Partition, partition_model
@@ -32,7 +33,10 @@ def listed_operators(supported: Any) -> set[str] | None:
     if isinstance(supported, Path):
         text = supported.read_text(encoding="utf-8")
         supported = json.loads(text) if supported.suffix == ".json" else tomllib.loads(text)
-    return set(supported["operators"] if isinstance(supported, Mapping) else supported)
+    if not isinstance(supported, Mapping):
+        return set(supported)
+    own = {name.partition("::")[2] for name in supported.get("composites", {})}
+    return own.union(supported["operators"]) if "operators" in supported else None
 
 
 def check_regions(found: Partition, module: OnnxModule, supported: Any) -> None:
@@ -71,12 +75,17 @@ def check_convex(regions: Sequence[int | None], sources: Sequence[Sequence[int]]
                 ready.append(reader)
 
 
-def check_random(seed: int) -> int:
+def check_random(
+    seed: int, composites: Callable[[RelayModel], dict[str, Any]] | None = None, **options: Any
+) -> int:
     """Split and run the random graph of a seed; return the number of its regions."""
     control = frozenset() if seed % 3 else frozenset(["let", "if", "loop", "scan"])
     graph = generate(seed, OPSETS, control)
-    supported = draw_list(graph, seed)
-    found = partition_model(graph.model, opset=graph.opset, supported=supported)
+    supported: Any = draw_list(graph, seed)
+    if composites is not None:
+        listed = {} if supported is None else {"operators": supported}
+        supported = {**listed, "composites": composites(graph.model)}
+    found = partition_model(graph.model, opset=graph.opset, supported=supported, **options)
     relay.verify(found.model.mod)
     module = build(found.model)
     check_regions(found, module, supported)

@@ -16,12 +16,14 @@ import serde
 import serde.relay as relay
 from serde.command.cli import main
 from serde.compat import import_mxnet
-from serde.errors import MissingDependency
+from serde.core import Report
+from serde.errors import CheckError, MissingDependency, OptionError
 from serde.onnx import foreign
-from serde.relay.ir.foreign import is_foreign
+from serde.relay.ir.foreign import Foreign, is_foreign
 from serde.relay.ir.visit import post_order
-from serde.target import HybridExecutor
+from serde.target import HybridExecutor, OnnxModule
 from serde.target.onnx import build, partition_for_onnx
+from serde.target.splitting import split
 
 RNG = np.random.default_rng(13)
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -56,11 +58,11 @@ def wobble(ctx: Any, x: Any, *, gain: float) -> Any:
 
 @pytest.fixture
 def reference() -> Iterator[None]:
-    before = dict(foreign._REFERENCE_OPS)
+    before = dict(foreign.REFERENCE_OPS)
     foreign.register_reference_ops(Wobble)
     yield
-    foreign._REFERENCE_OPS.clear()
-    foreign._REFERENCE_OPS.update(before)
+    foreign.REFERENCE_OPS.clear()
+    foreign.REFERENCE_OPS.update(before)
 
 
 def onnx_net() -> onnx.ModelProto:
@@ -152,8 +154,6 @@ def test_an_operator_of_a_library_of_torch() -> None:
 
 def test_a_kept_operator_comes_back_from_a_saved_module(reference: None, tmp_path: Any) -> None:
     pytest.importorskip("onnxruntime")
-    from serde.target import OnnxModule
-
     model = onnx_net()
     (want,) = ReferenceEvaluator(model, new_ops=[Wobble]).run(None, {"x": X})
     kept = serde.to_relay(model, keep_unknown=True)
@@ -161,6 +161,94 @@ def test_a_kept_operator_comes_back_from_a_saved_module(reference: None, tmp_pat
     build(split).save(tmp_path / "split")
     executor = HybridExecutor(OnnxModule.load(tmp_path / "split"))
     np.testing.assert_allclose(executor.run(X)[0], want, rtol=1e-5, atol=1e-6)
+
+
+LISTED: dict[str, tuple[Any, str]] = {
+    "its name": ({"com.acme::Wobble", "MatMul", "Gemm", "Relu"}, ""),
+    "its domain": ({"operators": ["Gemm", "Relu"], "domains": ["com.acme"]}, ""),
+    "what it is": (
+        {"Relu": True, "com.acme::Wobble": {
+            "attributes": {"gain": [1.5]}, "versions": [1], "ranks": {"0": [2]},
+            "dtypes": ["float32"], "max_inputs": 1}}, ""),
+    "another attribute": ({"com.acme::Wobble": {"attributes": {"gain": {"max": 1}}}}, "gain = 1.5"),
+    "another version": ({"com.acme::Wobble": {"versions": [2]}}, "version 1"),
+    "another rank": ({"com.acme::Wobble": {"ranks": [4]}}, "0 has rank 2"),
+    "another dtype": ({"com.acme::Wobble": {"dtypes": ["float16"]}}, "0 is float32"),
+    "a constant": ({"com.acme::Wobble": {"constant": ["0"]}}, "0 is no constant"),
+    "nearly its name": (
+        {"com.acne::Wobble", "Relu"}, "is not in the list. Did you mean com.acne::Wobble?"),
+    "other names": ({"Relu"}, "is not in the list"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_a_listed_operator_of_another_domain_goes_into_a_region(
+    name: str, reference: None, tmp_path: Any
+) -> None:
+    supported, why = LISTED[name]
+    if isinstance(supported, dict) and "operators" not in supported:
+        supported = {"operators": supported}
+    model = onnx_net()
+    report = Report()
+    found = split(model, supported=supported, keep_unknown=True, report=report)
+    kept = [node for node in found.partition.nodes if node.op == "serde.foreign"]
+    assert [[gap.reason for gap in node.gaps] for node in kept] == [[why] if why else []]
+    assert [gap.op for node in kept for gap in node.gaps] == ["com.acme::Wobble"] * bool(why)
+    written = [n for r in found.module.imported_modules for n in r.proto().graph.node if n.domain]
+    if why:
+        assert written == []
+        assert any(note.startswith("com.acne::Wobble: nothing") for note in report.notes) == (
+            "acne" in str(supported)
+        )
+        return
+    (node,) = written
+    assert (node.domain, node.op_type) == ("com.acme", "Wobble")
+    assert [(each.name, each.f) for each in node.attribute] == [("gain", 1.5)]
+    for region in found.module.imported_modules:
+        onnx.checker.check_model(region.proto(), full_check=True)
+    (want,) = ReferenceEvaluator(model, new_ops=[Wobble]).run(None, {"x": X})
+    executor = HybridExecutor(
+        OnnxModule.load(found.module.save(tmp_path / "split")), runner="reference"
+    )
+    np.testing.assert_allclose(executor.run(X)[0], want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("com.acme:Wobble", "'com.acme:Wobble' is no operator of ONNX; meant com.acme::Wobble?"),
+        ("ai.onnx::Relu", "'ai.onnx::Relu' is no operator of ONNX; meant Relu?"),
+        ("::Wobble", "'::Wobble' is no operator of ONNX"),
+        ("com.acme::", "'com.acme::' is no operator of ONNX"),
+    ],
+)
+def test_a_name_without_a_domain_is_one_line(given: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message) as caught:
+        split(onnx_net(), supported={given}, keep_unknown=True)
+    assert "\n" not in str(caught.value)
+
+
+def test_operators_of_other_frameworks_are_listed_by_theirs(tmp_path: Any) -> None:
+    """As a domain of its own name each, which ONNX has no other word for."""
+    x = relay.var("x", shape=(2, 5))
+    own = relay.TensorType((2, 5), "float32")
+    body = relay.nn.relu(Foreign(framework="mxnet", name="swish", results=(own,)).build([x]))
+    body = Foreign(framework="torch", domain="mylib", name="wob", results=(own,)).build([body])
+    mod = relay.IRModule.from_expr(relay.Function([x], body))
+    module = build(partition_for_onnx(mod, supported={"Relu", "mxnet::swish", "mylib::wob"}))
+    (region,) = module.imported_modules
+    nodes = [(node.domain, node.op_type) for node in region.proto().graph.node]
+    assert nodes == [("mxnet", "swish"), ("", "Relu"), ("mylib", "wob")]
+    assert {each.domain for each in region.proto().opset_import} == {"", "mxnet", "mylib"}
+
+
+def test_what_no_runtime_has_is_told_by_the_runner() -> None:
+    pytest.importorskip("onnxruntime")
+    supported = {"com.acme::Wobble", "Relu", "Gemm"}
+    found = split(onnx_net(), supported=supported, keep_unknown=True)
+    with pytest.raises(CheckError, match=r"refuses region .*Wobble") as caught:
+        HybridExecutor(found.module)
+    assert "\n" not in str(caught.value)
 
 
 def test_the_command_tells_of_a_kept_operator(

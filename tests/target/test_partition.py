@@ -10,7 +10,7 @@ import pytest
 from support.partitions import check_convex, fewest_by_trial
 
 import serde.relay as relay
-from serde.errors import OptionError, RelayError
+from serde.errors import OptionError, RelayError, Unsupported
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.visit import post_order
 from serde.relay.op.contrib.onnx import partition_for_onnx
@@ -151,14 +151,17 @@ CASES: dict[str, tuple[str, Any, str]] = {
             "if (%onnx_0_i0) { nn.relu(%onnx_0_i1) } else { tanh(%onnx_0_i1) }",
         ),
     ),
-    "a conditional stays as a whole": (
+    "a conditional that stays has regions in its branches": (
         f"def @main(%x: {V}, %c: bool) {{ %0 = nn.relu(%x); "
-        "if (%c) { nn.relu(exp(%0)) } else { tanh(%0) } }",
-        ["If", "Relu", "Tanh", "Identity"],
+        "nn.relu(if (%c) { nn.relu(exp(%0)) } else { sigmoid(%0) }) }",
+        ["If", "Relu", "Identity"],
         f"def @main(%x: {V}, %c: bool) -> {V} {{\n"
         "  %0 = @tvmgen_default_onnx_main_0(%x);\n"
-        "  if (%c) { nn.relu(exp(%0)) } else { tanh(%0) }\n}\n"
-        + region(0, f"%onnx_0_i0: {V}", V, "nn.relu(%onnx_0_i0)"),
+        "  @tvmgen_default_onnx_main_1(\n"
+        "    if (%c) { @tvmgen_default_onnx_main_2(exp(%0)) } else { sigmoid(%0) })\n}\n"
+        + region(0, f"%onnx_0_i0: {V}", V, "nn.relu(%onnx_0_i0)")
+        + region(1, f"%onnx_1_i0: {V}", V, "nn.relu(%onnx_1_i0)")
+        + region(2, f"%onnx_0_i0: {V}", V, "nn.relu(%onnx_0_i0)"),
     ),
     "a composite is not cut": (
         f"def @main(%x: {V}) {{\n"
@@ -425,14 +428,28 @@ def test_what_stays_is_told_with_its_reasons() -> None:
     assert not found.is_whole
 
 
-def test_regions_inside_a_conditional_are_refused() -> None:
+PART = (
+    f'def @part(%y: {V}, Compiler="onnx", Primitive=1, global_symbol="part") -> {V} '
+    "{ nn.relu(%y) }"
+)
+
+
+def test_regions_inside_a_conditional_are_called_by_the_host() -> None:
     text = (
-        f"def @main(%x: {V}, %c: bool) -> {V} {{\n"
-        "  if (%c) { @part(%x) } else { %x }\n}\n"
-        f'def @part(%y: {V}, Compiler="onnx", Primitive=1, global_symbol="part") -> {V} '
-        "{ nn.relu(%y) }"
+        f"def @main(%x: {V}, %c: bool) -> {V} {{ if (%c) {{ @part(%x) }} else {{ %x }} }}\n{PART}"
     )
-    with pytest.raises(Exception, match="region part is called inside a conditional"):
+    main = build(parsed(text)).get_function("main")
+    values = np.random.default_rng(2).normal(size=(2, 4)).astype(np.float32)
+    np.testing.assert_array_equal(main(values, np.array(True)), np.maximum(values, 0))
+    np.testing.assert_array_equal(main(values, np.array(False)), values)
+
+
+def test_regions_inside_another_function_are_refused() -> None:
+    text = (
+        f"def @main(%x: {V}) -> {V} {{ @other(%x) }}\n"
+        f"def @other(%z: {V}) -> {V} {{ exp(@part(%z)) }}\n{PART}"
+    )
+    with pytest.raises(Unsupported, match="region part is called inside another function"):
         build(parsed(text))
 
 

@@ -13,7 +13,7 @@ import binascii
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any as AnyValue, Final
+from typing import Any as AnyValue, Final, TypeGuard
 
 import numpy as np
 
@@ -27,9 +27,9 @@ from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType, Type
 
 __all__ = [
-    "ARGUMENTS", "FOREIGN", "MAX_ATTRIBUTE_BYTES", "PIVOT_FRAMEWORK", "Empty", "Foreign", "Input",
-    "check_arguments", "decode_attributes", "encode_attributes", "foreign_calls", "has_foreign",
-    "is_foreign", "result_type",
+    "ARGUMENTS", "FOREIGN", "MAX_ATTRIBUTE_BYTES", "PIVOT_FRAMEWORK", "REGION_FRAMEWORK", "Empty",
+    "Foreign", "Input", "check_arguments", "decode_attributes", "encode_attributes",
+    "foreign_calls", "has_foreign", "is_foreign", "result_type",
 ]  # fmt: skip
 
 FOREIGN: Final = "serde.foreign"
@@ -40,6 +40,9 @@ ARGUMENTS: Final = "$arguments"
 
 PIVOT_FRAMEWORK: Final = "relay"
 """The framework of operators and functions of Relay itself that are kept whole."""
+
+REGION_FRAMEWORK: Final = "region"
+"""The framework of regions of a split model that a part of its host calls."""
 
 MAX_ATTRIBUTE_BYTES: Final = 2**20
 """Most bytes of an array among the attributes: they stand in the text of a module."""
@@ -218,6 +221,11 @@ class Foreign:
         return f"{self.domain}::{self.name}" if self.domain else self.name
 
     @property
+    def written_name(self) -> str:
+        """Its name once ONNX has it, in its domain or in one called as its framework."""
+        return f"{self.domain or self.framework}::{self.name}"
+
+    @property
     def names(self) -> tuple[str, ...]:
         """All that users may call it, the most telling first."""
         return (self.full_name, self.name) if self.domain else (self.name,)
@@ -321,7 +329,7 @@ def _holds_operands(held: AnyValue, count: int, *, others: bool = False) -> bool
     return others or held is None
 
 
-def is_foreign(node: Expr) -> bool:
+def is_foreign(node: Expr) -> TypeGuard[Call]:
     """Whether an expression is a call of the operator."""
     return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == FOREIGN
 
@@ -339,5 +347,5 @@ def has_foreign(model: RelayModel) -> bool:
 def foreign_calls(model: RelayModel) -> Iterator[Call]:
     """Yield the calls of the operator in a model."""
     for node in all_nodes(*model.mod.functions.values()):
-        if isinstance(node, Call) and is_foreign(node):
+        if is_foreign(node):
             yield node

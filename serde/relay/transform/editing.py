@@ -293,19 +293,22 @@ def replace_pattern(
     if unknown or not isinstance(source.body, Call):
         what = f"has %{', %'.join(unknown)}" if unknown else "ends in a call"
         raise OptionError(f"replace: expected a pattern that {what}")
-    mod = _replaced(model.mod, source.body, lambda match: _build(wanted, match))
+    mod = replace_calls(model.mod, source.body, lambda match: _build(wanted, match))
     if mod is not None:
         return model.evolve(mod=mod)
     parts = [each for each in post_order(source.body) if isinstance(each, Call)]
-    lacking = next(each for each in parts if not _replaced(model.mod, each, lambda _match: None))
+    lacking = next(x for x in parts if not replace_calls(model.mod, x, lambda _match: None))
     told = "with these operands, used nowhere else, and attributes"
     raise OptionError(f"replace: nothing is {called_name(lacking)} {told}")
 
 
-def _replaced(
-    mod: IRModule, template: Call, build: Callable[[Match], Expr | None]
+def replace_calls(
+    mod: IRModule, template: Call, build: Callable[[Match], Expr | None], free: Sequence[str] = ()
 ) -> IRModule | None:
-    """Return a module with other expressions for matches; None where there are none."""
+    """Return a module with other expressions for matches; None where there are none.
+
+    Attributes whose names are `free` may have any value.
+    """
     found: list[Match] = []
 
     def check(match: Match) -> Expr | None:
@@ -314,6 +317,7 @@ def _replaced(
             for key, node in match.nodes.items()
             if isinstance(key, Call) and isinstance(node, Call)
             for name, value in key.attrs.items()
+            if name not in free
         )
         found.extend([match] * same)
         return build(match) if same else None

@@ -51,11 +51,11 @@ def wobble(
 @pytest.fixture
 def reference() -> Iterator[None]:
     """ONNX's reference implementation knows the operator during a test."""
-    before = dict(own._REFERENCE_OPS)
+    before = dict(own.REFERENCE_OPS)
     own.register_reference_ops(Wobble)
     yield
-    own._REFERENCE_OPS.clear()
-    own._REFERENCE_OPS.update(before)
+    own.REFERENCE_OPS.clear()
+    own.REFERENCE_OPS.update(before)
 
 
 def net(
