@@ -7,6 +7,7 @@ go there piece by piece; those that stay beside the code stay where they are.
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,10 +21,13 @@ from serde.relax.framework import Framework, load
 from serde.relax.interface import Interface, interface_of, with_interface
 from serde.relax.live import share
 from serde.relax.model import RelaxModel
+from serde.relax.pipeline import apply_pipeline, host_target, optimise
 
 __all__ = ["CompilableModel", "build", "compile_library", "read_target"]
 _MOST_BYTES: Final = 2**31 - 2**24
 """Of constants: what is farther away the code of a library cannot reach."""
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +36,24 @@ class CompilableModel:
 
     Attributes:
         module: The module and its weights, which are parameters of ``main``.
-        target: What it is compiled for, as :func:`read_target` returned it.
+        target: What it is compiled for, as :func:`read_target` returned it; empty if that is left
+            to where it runs.
         freeze_vars: Whether weights become constants of the code; ``main`` takes them behind the
             inputs otherwise.
         cc: What links the library: a C++ compiler; one that TVM finds if left out.
+        pipeline: What the module goes through in place of serde's own, see
+            :func:`~serde.relax.pipeline.apply_pipeline`.
+        tuning: The folder of records of tuning.
+        trials: How many measurements are to be made for them.
     """
 
     module: RelaxModel
-    target: str = "llvm"
+    target: str = ""
     freeze_vars: bool = False
     cc: str | None = None
+    pipeline: AnyValue = None
+    tuning: str | None = None
+    trials: int = 0
 
     @property
     def beside(self) -> Mapping[str, Weight]:
@@ -56,7 +68,8 @@ def read_target(target: AnyValue) -> str:
 
     Args:
         target: A kind or tag (``"llvm"``, ``"raspberry-pi/4b-aarch64"``), a mapping such as
-            ``{"kind": "llvm", "mcpu": "skylake"}``, also as JSON, or a ``tvm.target.Target``.
+            ``{"kind": "llvm", "mcpu": "skylake"}``, also as JSON, or a ``tvm.target.Target``;
+            ``"host"`` is the processor at hand.
 
     Raises:
         MissingDependency: TVM is not installed.
@@ -64,6 +77,8 @@ def read_target(target: AnyValue) -> str:
     """
     framework = load()
     text = json.dumps(dict(target)) if isinstance(target, Mapping) else str(target)
+    if text == "host":
+        return host_target()
     try:
         framework.target(text)
     except Exception as error:
@@ -97,35 +112,47 @@ def compile_library(model: CompilableModel, path: Path) -> Interface:
         MissingDependency: It is not installed, or as a release that is not known.
     """
     framework = load()
-    interface = interface_of(model.module, model.target, freeze_vars=model.freeze_vars)
+    target = model.target or "llvm"
+    interface = interface_of(model.module, target, freeze_vars=model.freeze_vars)
     frozen = model.module.weights if model.freeze_vars else {}
     size = sum(each.nbytes for each in frozen.values())
     if size > _MOST_BYTES:
         reason = f"{size} bytes of weights, and a library holds {_MOST_BYTES} as constants"
         raise CompileError(f"{reason}: leave freeze_vars out")
-    module = framework.tvm.ir.save_json(model.module.module)
+    module = model.module.module
+    if model.pipeline is not None:
+        module = apply_pipeline(module, model.pipeline, target)
+    module = framework.tvm.ir.save_json(module)
     interface = replace(interface, mark=mark_of(module.encode()))
     request = {
         "module": module,
         "frozen": list(frozen),
         "interface": interface.as_text(),
-        "target": model.target,
+        "target": target,
         "path": os.path.abspath(path),
         "cc": model.cc,
+        "own": model.pipeline is None,
+        "tuning": model.tuning and os.path.abspath(model.tuning),
+        "trials": model.trials,
     }
     weights = list(frozen.values())
     try:
         if can_start():
-            call_in_process("tvm", answer_compile, request, weights, keep=True)
+            failed = call_in_process("tvm", answer_compile, request, weights, keep=True)
         else:
-            answer_compile(request, [each.array() for each in weights])
+            failed = answer_compile(request, [each.array() for each in weights])
     except CheckError as error:
         raise CompileError(str(error)) from error
+    for each in failed:
+        _LOG.warning("left as TVM has it: %s", each)
     return interface
 
 
-def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> None:
+def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> list[str]:
     """Compile and link a module in the process that was started for it.
+
+    Returns:
+        What could not be made faster, and why.
 
     Raises:
         CheckError: TVM refuses the module, or cannot link.
@@ -136,7 +163,7 @@ def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> 
     if values:
         module = framework.relax.transform.BindParams("main", values)(module)
     module = with_interface(framework, module, request["interface"])
-    executable = build(framework, module, request["target"])
+    executable, failed = _build_fast(framework, module, request)
     given = {} if request["cc"] is None else {"cc": request["cc"]}
     try:
         executable.export_library(request["path"], **given)
@@ -146,3 +173,25 @@ def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> 
             f"tvm {framework.version}: the library for {request['target']} cannot be linked: "
             f"{told} (cc names a C++ compiler for the target)"
         ) from error
+    return failed
+
+
+def _build_fast(
+    framework: Framework, module: AnyValue, request: Mapping[str, AnyValue]
+) -> tuple[AnyValue, list[str]]:
+    """Return the executable, and what could not be made faster."""
+    text = request["target"]
+    if not request["own"]:
+        return build(framework, module, text), []
+    target = framework.target(text)
+    try:
+        found = optimise(framework, module, target, request["tuning"], request["trials"])
+    except Exception as error:
+        told = framework.last_line(error)
+        raise CheckError(f"tvm {framework.version} refuses the module: {told}") from error
+    try:
+        return build(framework, found.module, text), found.failed
+    except CheckError:
+        if not found.drop_refused(framework, target):
+            raise
+        return build(framework, found.module, text), found.failed
