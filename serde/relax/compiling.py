@@ -96,8 +96,11 @@ def build(framework: Framework, module: AnyValue, target: str) -> AnyValue:
     try:
         return framework.tvm.compile(module, target=framework.target(target))
     except Exception as error:
-        told = framework.last_line(error)
-        raise CheckError(f"tvm {framework.version} refuses the module: {told}") from error
+        raise CheckError(_refusal(framework, error)) from error
+
+
+def _refusal(framework: Framework, error: Exception) -> str:
+    return f"tvm {framework.version} refuses the module: {framework.last_line(error)}"
 
 
 def compile_library(model: CompilableModel, path: Path) -> Interface:
@@ -185,13 +188,19 @@ def _build_fast(
         return build(framework, module, text), []
     target = framework.target(text)
     try:
-        found = optimise(framework, module, target, request["tuning"], request["trials"])
+        made = optimise(framework, module, target, request["tuning"], request["trials"])
     except Exception as error:
-        told = framework.last_line(error)
-        raise CheckError(f"tvm {framework.version} refuses the module: {told}") from error
+        raise CheckError(_refusal(framework, error)) from error
+    plain, better, failed = made
+    functions = dict(plain.functions_items())
     try:
-        return build(framework, found.module, text), found.failed
+        return build(framework, framework.tvm.IRModule({**functions, **better}), text), failed
     except CheckError:
-        if not found.drop_refused(framework, target):
-            raise
-        return build(framework, found.module, text), found.failed
+        for variable, function in better.items():
+            alone = function.with_attr("global_symbol", variable.name_hint)
+            try:
+                framework.tvm.compile(framework.tvm.IRModule({variable: alone}), target=target)
+                functions[variable] = function
+            except Exception as error:
+                failed.append(f"{variable.name_hint}: {framework.last_line(error)}")
+        return build(framework, framework.tvm.IRModule(functions), text), failed

@@ -1,416 +1,246 @@
 """Sums of products as loops that a processor runs well.
 
 Blocks of the result stay in registers while their sums are made. Vectors lie along the columns of
-the result, whose operand is packed once for all rows; or along the sum, where both operands have
-it so in memory. The last block lies back over the one before it, which computes a few results
-twice and needs no code for what is left.
+the result, for which an operand is packed once for all rows; or along the sum, where both operands
+have it so in memory. A last block that is not whole begins earlier, and makes some results again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from typing import Any as AnyValue, Final
 
-from serde.relax.contractions import Axes, Contraction, Env, Expressions, indices_of_sum
+from serde.core import replace
+from serde.relax.contractions import Contraction, Env, Expressions
 
 __all__ = ["write_kernel"]
 
 _SERIAL: Final = 2**16
 """Products, or numbers that are copied, for which threads cost more than they give."""
 
-_UNROLLED: Final = 16
-"""Terms of a sum that are written one by one."""
-
 _FEW_ROWS: Final = 3
 """For which columns are not packed."""
 
-_TASKS: Final = 8
-"""That there are at least, where rows can be divided."""
-
-_TILE: Final = 12
-"""Vectors of results in registers: half the processors have sixteen."""
+_VECTORS: Final = 12
+"""Of results in registers: most processors have sixteen."""
 
 
-def write_kernel(exprs: Expressions, found: Contraction, lanes: int) -> AnyValue:
-    """Return the function of a sum of products.
+def write_kernel(exprs: Expressions, found: Contraction, bits: int) -> AnyValue:
+    """Return the function of a sum of products, for vectors of so many bits."""
+    kernel = _Kernel(exprs, found, bits)
+    return found.function.with_body(exprs.framework.write_statements(kernel.write))
 
-    Args:
-        exprs: For expressions.
-        found: What it computes.
-        lanes: Numbers that a vector of the processor holds.
-    """
-    along = exprs.slope(found.vector, found.columns, found.ones)
-    columns, rows = (exprs.known(each.size(exprs)) for each in (found.columns, found.rows))
-    in_sum = [exprs.slope(x, found.sum, found.ones) for x in (found.vector, found.broadcast)]
-    summed = exprs.known(found.sum.size(exprs))
-    kernel: _Kernel
-    if in_sum == [1, 1] and (along != 1 or columns == 1) and (summed is None or summed >= lanes):
-        kernel = _SumInVectors(exprs, found, lanes)
-    elif rows is not None and rows <= _FEW_ROWS:
-        kernel = _FewRows(exprs, found if along == 1 else found.row_by_row(), lanes)
-    else:
-        kernel = _Packed(exprs, found, lanes, along)
-    body = exprs.framework.write_statements(kernel.write)
-    return found.function.with_body(body)
+
+def _is_pointwise(found: Contraction) -> bool:
+    """Whether there is one block behind the sums, which reads each where it writes."""
+    last, result = found.after[-1] if found.after else found.main, found.main.body.buffer
+    reads = [x for x in last.reads if getattr(x, "source", getattr(x, "buffer", 0)).same_as(result)]
+    places = [[y.min for y in x.region if getattr(y.extent, "value", 0) == 1] for x in reads]
+    own = [each.var for each in last.iter_vars]
+    same = [len(x) == len(own) and all(map(lambda a, b: a.same_as(b), x, own)) for x in places]
+    return len(found.after) == 1 and same == [True]
 
 
 class _Kernel:
-    """Loops over blocks of the result.
+    def __init__(self, exprs: Expressions, found: Contraction, bits: int) -> None:
+        self.exprs, self.T = exprs, exprs.framework.statements
+        value = found.main.body.value
+        self.dtype = str(getattr(value, "dtype", None) or value.ty.dtype)
+        self.lanes = lanes = bits // exprs.framework.tvm.DataType(self.dtype).bits
+        along = exprs.slope(found.vector, found.columns, found.zeros)
+        axes = found.rows, found.columns, found.sum
+        rows, columns, terms = (exprs.known(exprs.size(each)) for each in axes)
+        in_sum = [exprs.slope(x, found.sum, found.zeros) for x in (found.vector, found.broadcast)]
+        self.inner = in_sum == [1, 1] and along != 1 and (terms is None or terms >= lanes)
+        self.packed = not self.inner and (rows is None or rows > _FEW_ROWS)
+        if not (self.inner or self.packed or along == 1) and len(found.columns) > 1:
+            *others, last = found.columns
+            found = replace(found, batch=[*found.batch, *others], columns=[last])
+            columns = exprs.known(last[1])
+        self.found, self.tile = found, self._tile(rows, columns)
+        self.sizes = [exprs.size(x) for x in (found.batch, found.rows, found.columns, found.sum)]
+        self.last = found.after[0] if _is_pointwise(found) else None
 
-    Attributes:
-        tile: Rows and columns of a block.
-    """
-
-    def __init__(self, exprs: Expressions, found: Contraction, lanes: int) -> None:
-        self.exprs, self.found, self.lanes = exprs, found, lanes
-        self.T = exprs.framework.statements
-        self.dtype = exprs.dtype(found.main.body.value)
-        axes = found.batch, found.rows, found.columns, found.sum
-        self.sizes = [each.size(exprs) for each in axes]
-        self.batch, self.rows, self.columns, self.summed = self.sizes
-        self.tile = self.choose(exprs.known(self.rows), exprs.known(self.columns))
-
-    def choose(self, rows: int | None, columns: int | None) -> tuple[int, int]:
-        """Return the rows and columns of a block."""
-        raise NotImplementedError
-
-    def block(self, batch: AnyValue, part: tuple[AnyValue, AnyValue], column: AnyValue) -> None:
-        """Write the blocks at a column, for a part of the rows: the first block, and how many."""
-        raise NotImplementedError
+    def _tile(self, rows: int | None, columns: int | None) -> tuple[int, int]:
+        """Return the rows and columns of a block: what fits into the registers."""
+        lanes = self.lanes
+        if self.inner:
+            return min(3, rows or 3), min(4, columns or 4)
+        if not self.packed:  # Columns that divide the result, if any do.
+            most = 8 * lanes // (rows or 1) // lanes * lanes
+            fit = [x for x in range(2 * lanes, most + 1, lanes) if columns and columns % x == 0]
+            wide = max(fit, default=2 * lanes)
+            return rows or 1, columns if columns and columns <= most else wide
+        vectors = min((3, 2), key=lambda x: -(-columns // (x * lanes)) * x) if columns else 2
+        high = 4 if vectors == 3 or (rows and rows % 4 == 0) else _VECTORS // vectors
+        return min(high, rows or high), min(vectors * lanes, columns or vectors * lanes)
 
     def write(self) -> None:
         """Write the statements."""
-        exprs, found = self.exprs, self.found
-        for buffer in found.function.body.block.alloc_buffers:
-            if found.last is None or not buffer.same_as(found.result):
-                self.T.add_to_parent(exprs.tir.AllocBuffer(buffer, {}))
-        for each in found.before:
+        for buffer in self.found.function.body.block.alloc_buffers:
+            self.T.add_to_parent(self.exprs.tir.AllocBuffer(buffer, {}))
+        for each in self.found.before:
             self._copy(each)
-        rows, columns = (self._count(i) for i in (0, 1))
-        tasks, many = (exprs.known(each) for each in (self.batch * columns, rows))
-        parts = 1 if tasks is None or many is None else min(many, -(-_TASKS // max(tasks, 1)))
-        each_part = exprs.simplify((rows + parts - 1) // parts)
-        work = [exprs.known(each) for each in self.sizes]
-        with self._loop(work, exprs.simplify(self.batch * columns * parts)) as task:
-            part, rest = exprs.simplify(task % parts), exprs.simplify(task // parts)
-            batch, column = exprs.simplify(rest // columns), exprs.simplify(rest % columns)
-            first = exprs.tir.min(part * each_part, exprs.simplify(rows - each_part))
-            first = exprs.simplify(first if parts > 1 else 0)
-            self.block(batch, (first, each_part), self._start(1, column))
+        count = self._count(1)
+        with self._loop(self.exprs.simplify(self.sizes[0] * count), *self.sizes) as task:
+            self._block(self.exprs.simplify(task // count), self._start(1, task % count))
+        for each in self.found.after if self.last is None else ():
+            self._copy(each)
 
-    def _loop(self, lengths: Sequence[int | None], count: AnyValue) -> AnyValue:
-        """Return a loop, in threads where it is long."""
-        work = 1
-        for each in lengths:
-            work *= _SERIAL if each is None else each
-        made = self.T.parallel if work >= _SERIAL else self.T.serial
+    def _loop(self, count: AnyValue, *work: AnyValue) -> AnyValue:
+        """Return a loop, in threads if there is much work."""
+        much = math.prod(_SERIAL if x is None else x for x in map(self.exprs.known, work or (0,)))
+        made = self.T.parallel if much >= _SERIAL else self.T.serial
         return made(self.exprs.number(0), self.exprs.number(count))
 
     def _copy(self, block: AnyValue) -> None:
-        """Write a block that comes before the sums."""
-        exprs = self.exprs
+        """Write a block that sums nothing."""
         *outer, last = [(each.var, each.dom.extent) for each in block.iter_vars]
-        axes = Axes(tuple(outer))
-        lengths = [exprs.known(axes.size(exprs)), exprs.known(last[1])]
-        with self._loop(lengths, axes.size(exprs)) as i, self.serial(last[1]) as j:
-            env = {**axes.at(exprs, i), last[0]: j}
-            value, *indices = exprs.at([block.body.value, *block.body.indices], env)
-            self.T.buffer_store(block.body.buffer, value, indices)
+        count = self.exprs.size(outer)
+        with self._loop(count, count, last[1]) as i, self._loop(last[1]) as j:
+            self._assign(block, {**self.exprs.places(outer, i), last[0]: j}, block.body.value)
 
-    def serial(self, count: AnyValue) -> AnyValue:
-        """Return a loop."""
-        return self.T.serial(self.exprs.number(0), self.exprs.number(count))
+    def _assign(self, block: AnyValue, env: Env, value: AnyValue) -> None:
+        value, *indices = self.exprs.at([value, *block.body.indices], env)
+        self.T.buffer_store(block.body.buffer, value, indices)
 
-    def vector(self, count: int) -> AnyValue:
-        """Return a loop that becomes a vector."""
-        return self.T.vectorized(self.exprs.number(0), self.exprs.number(count))
+    def _store(self, env: Env, value: AnyValue) -> None:
+        """Write a sum, and what is made of it."""
+        self._assign(self.found.main, env, value)
+        if self.last is not None:
+            pairs = zip(self.last.iter_vars, self.found.main.body.indices, strict=True)
+            self._assign(self.last, {x.var: env[y] for x, y in pairs}, self.last.body.value)
 
-    def cell(self, count: AnyValue, scope: str = "local") -> AnyValue:
-        """Return room for numbers."""
+    def _vector(self, width: int) -> AnyValue:
+        return self.T.vectorized(self.exprs.number(0), self.exprs.number(width))
+
+    def _room(self, count: AnyValue, scope: str) -> AnyValue:
         held = self.T.alloc_buffer((count,), self.dtype, scope=scope, layout=None)
         return self.T.buffer_proxy(held)
 
-    def zeros(self, count: int, width: int = 1) -> AnyValue:
-        """Return vectors of zeros."""
-        made = self.cell(count * width)
+    def _count(self, axis: int) -> AnyValue:
+        """Return how many blocks of rows (0) or columns (1) there are."""
+        return self.exprs.simplify((self.sizes[1 + axis] + self.tile[axis] - 1) // self.tile[axis])
+
+    def _start(self, axis: int, index: AnyValue) -> AnyValue:
+        """Return where a block of rows (0) or columns (1) begins."""
+        size, tile = self.exprs.known(self.sizes[1 + axis]), self.tile[axis]
+        start = self.exprs.simplify(index * tile)
+        return self.exprs.tir.min(start, size - tile) if size and size % tile else start
+
+    def _env(self, batch: AnyValue, row: AnyValue, column: AnyValue, at: Env) -> Env:
+        """Return the indices of the computation; blocks may reach beyond sizes that are unknown."""
+        exprs, found, env = self.exprs, self.found, {**self.found.zeros, **at}
+        axes = (found.batch, batch), (found.rows, row), (found.columns, column)
+        for (each, index), size in zip(axes, self.sizes, strict=False):
+            last = index if exprs.known(size) else exprs.tir.min(index, size - 1)
+            env.update(exprs.places(each, last))
+        return env
+
+    def _terms(self, write: Callable[[AnyValue, Env], None], done: int = 0, *at: AnyValue) -> None:
+        """Write something for each term of the sums, by its number and its indices."""
+        axes = self.found.sum
+        if done < len(axes):
+            with self._loop(axes[done][1]) as index:
+                self._terms(write, done + 1, *at, index)
+            return
+        number = self.exprs.number(0)
+        for (_, length), index in zip(axes, at, strict=True):
+            number = self.exprs.simplify(number * length + index)
+        write(number, {variable: x for (variable, _), x in zip(axes, at, strict=True)})
+
+    def _block(self, batch: AnyValue, column: AnyValue) -> None:
+        """Write the blocks of all rows at some columns."""
+        (high, wide), found = self.tile, self.found
+        width = min(self.lanes, wide)
+        packed = self._pack(batch, column) if self.packed else None
+        with self._loop(self._count(0)) as index:
+            row = self._start(0, index)
+            if self.inner:
+                self._sum_along(
+                    batch, [(row + i, column + j) for i in range(high) for j in range(wide)]
+                )
+                return
+            firsts = [min(first, wide - width) for first in range(0, wide, width)]
+            cells = [(row + i, first) for i in range(high) for first in firsts]
+            sums = self._zeros(len(cells), width)
+
+            def add(number: AnyValue, at: Env) -> None:
+                for cell, (own, first) in enumerate(cells):
+                    with self._vector(width) as lane:
+                        env = self._env(batch, own, column + first + lane, at)
+                        one, other = self.exprs.at([found.broadcast, found.vector], env)
+                        if packed is not None:
+                            other = packed[number * wide + first + lane]
+                        sums[cell * width + lane] = sums[cell * width + lane] + one * other
+
+            self._terms(add)
+            for cell, (own, first) in enumerate(cells):
+                with self._vector(width) as lane:
+                    env = self._env(batch, own, column + first + lane, {})
+                    self._store(env, sums[cell * width + lane])
+
+    def _zeros(self, count: int, width: int) -> AnyValue:
+        made = self._room(count * width, "local")
         for index in range(count):
-            with self.vector(width) as lane:
+            with self._vector(width) as lane:
                 made[index * width + lane] = self.exprs.tir.const(0, self.dtype)
         return made
 
-    def _count(self, axis: int) -> AnyValue:
-        """Return how many blocks there are along rows (0) or columns (1)."""
-        size, tile = self.sizes[1 + axis], self.tile[axis]
-        return self.exprs.simplify((size + tile - 1) // tile)
+    def _sum_along(self, batch: AnyValue, cells: list[tuple[AnyValue, AnyValue]]) -> None:
+        """Write a block whose vectors lie along the sum."""
+        exprs, size = self.exprs, self.sizes[3]
+        width = self.lanes * (2 if 2 * len(cells) <= _VECTORS else 1)
+        sums, others = self._zeros(len(cells), width), self._zeros(len(cells), 1)
+        whole, rest = exprs.simplify(size // width), exprs.simplify(size % width)
 
-    def _start(self, axis: int, index: AnyValue) -> AnyValue:
-        """Return where a block begins; the last lies back."""
-        size, tile = self.exprs.known(self.sizes[1 + axis]), self.tile[axis]
-        if size is None or size % tile == 0:
-            return self.exprs.simplify(index * tile)
-        return self.exprs.tir.min(self.exprs.simplify(index * tile), self.exprs.number(size - tile))
+        def add(cell: int, sums: AnyValue, place: AnyValue, number: AnyValue) -> None:
+            env = self._env(batch, *cells[cell], exprs.places(self.found.sum, number))
+            one, other = exprs.at([self.found.broadcast, self.found.vector], env)
+            sums[place] = sums[place] + one * other
 
-    def inside(self, axis: int, index: AnyValue) -> AnyValue:
-        """Return an index, or the last where blocks may reach beyond it."""
-        size = self.sizes[1 + axis]
-        known = self.exprs.known(size) is not None
-        return index if known else self.exprs.tir.min(index, size - 1)
+        with self._loop(whole) as number:
+            for cell in range(len(cells)):
+                with self._vector(width) as lane:
+                    add(cell, sums, cell * width + lane, number * width + lane)
+        with self._loop(rest) as number:
+            for cell in range(len(cells)):
+                add(cell, others, cell, whole * width + number)
+        for cell, place in enumerate(cells):
+            parts = [sums[cell * width + lane] for lane in range(width)]
+            while len(parts) > 1:
+                parts = [x + y for x, y in zip(parts[::2], parts[1::2], strict=True)]
+            self._store(self._env(batch, *place, {}), parts[0] + others[cell])
 
-    def env(self, batch: AnyValue, row: AnyValue, column: AnyValue, at: Env | None = None) -> Env:
-        """Return what the indices of the computation are."""
-        found, exprs = self.found, self.exprs
-        axes = zip((found.batch, found.rows, found.columns), (batch, row, column), strict=True)
-        places = [each.at(exprs, index) for each, index in axes if index is not None]
-        merged: Env = dict(found.ones)
-        for each in (*places, at or {}):
-            merged.update(each)
-        return merged
-
-    def store(self, env: Env, value: AnyValue) -> None:
-        """Write what is made of a sum."""
-        found, exprs = self.found, self.exprs
-        indices = found.main.body.indices
-        if found.last is None:
-            self.T.buffer_store(found.result, value, exprs.at(indices, env))
-            return
-        places = indices_of_sum(found.last, found.main) or []
-        own: Env = {each.var: 0 for each in found.last.iter_vars}
-        given = zip(places, indices, strict=True)
-        own.update({x: env[y] for x, y in given if exprs.known(x) is None})
-        body = found.last.body
-        made = exprs.replaced(body.value, found.result, value)
-        made, *indices = exprs.at([made, *body.indices], own)
-        self.T.buffer_store(body.buffer, made, indices)
-
-    def terms(self, linear: bool, write: Callable[[AnyValue, Env], None]) -> None:
-        """Write something for each term of the sums, given its number and its indices.
-
-        Args:
-            linear: Whether its place in memory follows from its number.
-            write: Writes it.
-        """
-        exprs, axes = self.exprs, self.found.sum
-        count = exprs.known(self.summed)
-
-        def nest(left: Sequence[tuple[AnyValue, AnyValue]], number: AnyValue, env: Env) -> None:
-            if not left:
-                write(exprs.simplify(number), env)
-                return
-            (variable, length), *left = left
-            with self.serial(length) as index:
-                nest(left, number * length + index, {**env, variable: index})
-
-        if count is not None and count <= _UNROLLED:
-            for number in range(count):
-                write(exprs.number(number), axes.at(exprs, exprs.number(number)))
-        elif linear:
-            with self.serial(self.summed) as number:
-                write(number, axes.at(exprs, number))
-        else:
-            nest(axes.indices, exprs.number(0), {})
-
-
-class _SumInVectors(_Kernel):
-    """Both operands have the sum next to each other in memory."""
-
-    def choose(self, rows: int | None, columns: int | None) -> tuple[int, int]:
-        """Return blocks of three by four, or as long as one of them is short."""
-        high = min(3, rows or 3)
-        wide = min(4 if high == 3 else 8 // high, columns or 4)
-        return min(_TILE // wide, 4, rows or 3) if wide < 3 else high, wide
-
-    def block(self, batch: AnyValue, part: tuple[AnyValue, AnyValue], column: AnyValue) -> None:
-        """Write the blocks at a column."""
-        exprs, (high, wide) = self.exprs, self.tile
-        width = self.lanes * (2 if 2 * high * wide <= _TILE else 1)
-        whole, rest = (exprs.simplify(x) for x in (self.summed // width, self.summed % width))
-        cells = [(i, j) for i in range(high) for j in range(wide)]
-        with self.serial(part[1]) as index:
-            row = self._start(0, part[0] + index)
-            envs = [
-                self.env(batch, self.inside(0, row + i), self.inside(1, column + j))
-                for i, j in cells
-            ]
-
-            def term(cell: int, number: AnyValue) -> AnyValue:
-                env = {**envs[cell], **self.found.sum.at(exprs, number)}
-                return exprs.at([self.found.broadcast * self.found.vector], env)[0]
-
-            sums, others = self.zeros(len(cells), width), self.zeros(len(cells))
-            with self.serial(whole) as number:
-                for cell in range(len(cells)):
-                    with self.vector(width) as lane:
-                        at = cell * width + lane
-                        sums[at] = sums[at] + term(cell, number * width + lane)
-            if exprs.known(rest) != 0:
-                with self.serial(rest) as number:
-                    for cell in range(len(cells)):
-                        others[cell] = others[cell] + term(cell, whole * width + number)
-            for cell, env in enumerate(envs):
-                parts = [sums[cell * width + lane] for lane in range(width)]
-                while len(parts) > 1:
-                    parts = [x + y for x, y in zip(parts[::2], parts[1::2], strict=True)]
-                self.store(env, parts[0] + others[cell])
-
-
-class _Columns(_Kernel):
-    """Vectors lie along the columns."""
-
-    def pieces(self) -> list[tuple[int, int]]:
-        """Return where the vectors of a block begin, and their widths."""
-        wide, lanes = self.tile[1], self.lanes
-        if wide >= lanes:
-            return [(min(first, wide - lanes), lanes) for first in range(0, wide, lanes)]
-        found, first = [], 0
-        while first < wide:
-            width = 1 << ((wide - first).bit_length() - 1)
-            found.append((first, width))
-            first += width
-        return found
-
-    def sums(
-        self,
-        batch: AnyValue,
-        row: AnyValue,
-        column: AnyValue,
-        factor: Callable[[AnyValue, AnyValue, Env], AnyValue],
-        linear: bool,
-    ) -> None:
-        """Write a block, of which `factor` gives the factor by column, number of term, indices."""
-        exprs, found, pieces, high = self.exprs, self.found, self.pieces(), self.tile[0]
-        rows = [self.inside(0, row + i) for i in range(high)]
-        starts = [sum(width for _, width in pieces[:i]) for i in range(len(pieces))]
-        line = starts[-1] + pieces[-1][1]
-        sums = self.zeros(high, line)
-
-        def add(number: AnyValue, at: Env) -> None:
-            for i, own in enumerate(rows):
-                (one,) = exprs.at([found.broadcast], self.env(batch, own, None, at))
-                for start, (first, width) in zip(starts, pieces, strict=True):
-                    with self.vector(width) as lane:
-                        place = i * line + start + lane
-                        sums[place] = sums[place] + one * factor(first + lane, number, at)
-
-        self.terms(linear, add)
-
-        def keep(inside: Callable[[AnyValue], AnyValue]) -> None:
-            for i, own in enumerate(rows):
-                for start, (first, width) in zip(starts, pieces, strict=True):
-                    with self.vector(width) as lane:
-                        env = self.env(batch, own, inside(column + first + lane))
-                        self.store(env, sums[i * line + start + lane])
-
-        if exprs.known(self.columns) is not None:
-            keep(lambda index: index)
-            return
-        with self.T.If(column + self.tile[1] <= self.columns):
-            with self.T.Then():
-                keep(lambda index: index)
-            with self.T.Else():
-                keep(lambda index: self.inside(1, index))
-
-
-class _FewRows(_Columns):
-    """What is read in vectors is read where it lies."""
-
-    def choose(self, rows: int | None, columns: int | None) -> tuple[int, int]:
-        """Return all rows, and columns that divide the result where some do."""
-        high, lanes = rows or 1, self.lanes
-        most = lanes * (_TILE - 4) // high // lanes * lanes
-        if columns is None:
-            return high, 2 * lanes
-        if columns <= most:
-            return high, columns
-        fitting = [each for each in range(2 * lanes, most + 1, lanes) if columns % each == 0]
-        return high, max(fitting, default=most // 2 // lanes * lanes or lanes)
-
-    def block(self, batch: AnyValue, part: tuple[AnyValue, AnyValue], column: AnyValue) -> None:
-        """Write the block at a column."""
-        exprs, found = self.exprs, self.found
-
-        def factor(place: AnyValue, number: AnyValue, at: Env) -> AnyValue:
-            env = self.env(batch, None, self.inside(1, column + place), at)
-            return exprs.at([found.vector], env)[0]
-
-        linear = exprs.slope(found.vector, found.sum, found.ones) is not None
-        self.sums(batch, exprs.number(0), column, factor, linear)
-
-
-class _Packed(_Columns):
-    """What is read in vectors is packed for all rows of some columns.
-
-    Args:
-        along: How far apart columns are in memory, None if that varies.
-    """
-
-    def __init__(
-        self, exprs: Expressions, found: Contraction, lanes: int, along: int | None
-    ) -> None:
-        self._along = along
-        super().__init__(exprs, found, lanes)
-
-    def choose(self, rows: int | None, columns: int | None) -> tuple[int, int]:
-        """Return blocks that fill the registers, and waste the least."""
-        lanes, vectors = self.lanes, 2
-        if columns is not None:
-            vectors = min((3, 2), key=lambda each: -(-columns // (each * lanes)) * each)
-        wide = vectors * lanes
-        high = 4 if vectors == 3 or (rows or 1) % 4 == 0 else _TILE // vectors
-        return min(high, rows or high), min(wide, columns or wide)
-
-    def block(self, batch: AnyValue, part: tuple[AnyValue, AnyValue], column: AnyValue) -> None:
-        """Write the blocks at a column, for which it is packed."""
+    def _pack(self, batch: AnyValue, column: AnyValue) -> AnyValue:
+        """Write copies of some columns, term by term, and return where they are."""
         exprs, found, wide = self.exprs, self.found, self.tile[1]
-        packed = self.cell(exprs.simplify(self.summed * wide), "global")
-        self._pack(packed, batch, column)
-        with self.serial(part[1]) as index:
-            row = self._start(0, part[0] + index)
-            linear = exprs.slope(found.broadcast, found.sum, found.ones) is not None
-            self.sums(batch, row, column, lambda x, k, _: packed[k * wide + x], linear)
+        packed = self._room(exprs.simplify(self.sizes[3] * wide), "global")
 
-    def _pack(self, packed: AnyValue, batch: AnyValue, column: AnyValue) -> None:
-        exprs, found, wide = self.exprs, self.found, self.tile[1]
-        linear = exprs.slope(found.vector, found.sum, found.ones) is not None
+        def copy(lane: AnyValue, number: AnyValue, env: Env) -> None:
+            packed[number * wide + lane] = exprs.at([found.vector], env)[0]
 
-        def several(env: Callable[[AnyValue, Env], Env]) -> None:
-            def copy(number: AnyValue, at: Env) -> None:
-                for first, width in self.pieces():
-                    with self.vector(width) as lane:
-                        place = first + lane
-                        (value,) = exprs.at([found.vector], env(place, at))
-                        packed[number * wide + place] = value
-
-            self.terms(linear, copy)
+        def in_vectors(number: AnyValue, at: Env) -> None:
+            with self._vector(wide) as lane:
+                env = self._env(batch, 0, column, at)
+                copy(lane, number, {**env, last: env[last] + lane})
 
         def one_by_one() -> None:
-            with self.serial(wide) as j:
-                own = self.inside(1, column + j)
+            with self._loop(wide) as lane:
+                env = self._env(batch, 0, column + lane, {})
+                self._terms(lambda number, at: copy(lane, number, {**env, **at}))
 
-                def copy(number: AnyValue, at: Env) -> None:
-                    env = self.env(batch, None, own, at)
-                    packed[number * wide + j] = exprs.at([found.vector], env)[0]
-
-                self.terms(linear, copy)
-
-        if not found.columns.indices:
-            one_by_one()
-            return
-        last, length = found.columns.indices[-1]
-        known = exprs.known(length)
-        if self._along == 1 and exprs.known(self.columns) is not None:
-            several(lambda j, at: self.env(batch, None, column + j, at))
-        elif exprs.slope(found.vector, Axes(((last, length),)), found.ones) != 1 or (
-            known is not None and known < wide
-        ):
-            one_by_one()
-        else:
-
-            def in_row(j: AnyValue, at: Env) -> Env:
-                env = self.env(batch, None, column, at)
-                return {**env, last: env[last] + j}
-
+        *_, (last, length) = found.columns or [(None, 1)]
+        near = exprs.slope(found.vector, found.columns[-1:], found.zeros) == 1
+        if exprs.slope(found.vector, found.columns, found.zeros) == 1 and exprs.known(length):
+            self._terms(in_vectors)
+        elif near and (exprs.known(length) or wide) >= wide:
             with self.T.If(column % length + wide <= length):
                 with self.T.Then():
-                    several(in_row)
+                    self._terms(in_vectors)
                 with self.T.Else():
                     one_by_one()
+        else:
+            one_by_one()
+        return packed
