@@ -147,7 +147,7 @@ def compile_library(model: CompilableModel, path: Path) -> Interface:
     except CheckError as error:
         raise CompileError(str(error)) from error
     for each in failed:
-        _LOG.warning("left as TVM has it: %s", each)
+        _LOG.info("left as TVM has it: %s", each)
     return interface
 
 

@@ -32,14 +32,18 @@ def write_kernel(exprs: Expressions, found: Contraction, bits: int) -> AnyValue:
     return found.function.with_body(exprs.framework.write_statements(kernel.write))
 
 
-def _is_pointwise(found: Contraction) -> bool:
+def _is_pointwise(exprs: Expressions, found: Contraction) -> bool:
     """Whether there is one block behind the sums, which reads each where it writes."""
     last, result = found.after[-1] if found.after else found.main, found.main.body.buffer
     reads = [x for x in last.reads if getattr(x, "source", getattr(x, "buffer", 0)).same_as(result)]
-    places = [[y.min for y in x.region if getattr(y.extent, "value", 0) == 1] for x in reads]
-    own = [each.var for each in last.iter_vars]
-    same = [len(x) == len(own) and all(map(lambda a, b: a.same_as(b), x, own)) for x in places]
-    return len(found.after) == 1 and same == [True]
+    if len(found.after) != 1 or len(reads) != 1 or len(reads[0].region) != len(last.iter_vars):
+        return False
+    return all(
+        place.min.same_as(own.var)
+        and exprs.known(place.extent) == 1
+        and exprs.framework.are_equal(own.dom.extent, length)
+        for place, own, length in zip(reads[0].region, last.iter_vars, result.shape, strict=True)
+    )
 
 
 class _Kernel:
@@ -60,7 +64,7 @@ class _Kernel:
             columns = exprs.known(last[1])
         self.found, self.tile = found, self._tile(rows, columns)
         self.sizes = [exprs.size(x) for x in (found.batch, found.rows, found.columns, found.sum)]
-        self.last = found.after[0] if _is_pointwise(found) else None
+        self.last = found.after[0] if _is_pointwise(exprs, found) else None
 
     def _tile(self, rows: int | None, columns: int | None) -> tuple[int, int]:
         """Return the rows and columns of a block: what fits into the registers."""

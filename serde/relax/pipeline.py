@@ -76,9 +76,10 @@ def optimise(
     with target:
         module = framework.tvm.transform.Sequential(passes)(module)
         if trials:
-            model = "xgb" if find_spec("xgboost") else "random"
+            learns = bool(find_spec("xgboost"))
+            model, way = ("xgb", "evolutionary") if learns else ("random", "replay-trace")
             tune = importlib.import_module("tvm.s_tir.meta_schedule").relax_integration.tune_relax
-            tune(module, {}, target, tuning, trials, cost_model=model)
+            tune(module, {}, target, tuning, trials, cost_model=model, strategy=way)
         if tuning is not None and os.path.isdir(tuning):
             module = transform.MetaScheduleApplyDatabase(tuning)(module)
     for variable, function in module.functions_items():
