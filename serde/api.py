@@ -268,8 +268,8 @@ def compile(
         >>> net(np.float32([[1, -2, 3]]))
         [array([[1., 0., 3.]], dtype=float32)]
     """
-    own = {"tvm_target": target, "cc": cc, "pipeline": pipeline, "tuning": tuning, **options}
-    own |= {"trials": trials} if trials else {}
+    own = {"tvm_target": target, "cc": cc, "pipeline": pipeline, "tuning": tuning}
+    own |= {"trials": trials, **options}
     runnable: Runnable = _export(source, params, format, get_bridge("tvm"), report, own)
     return runnable
 

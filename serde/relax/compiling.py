@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
@@ -21,9 +22,11 @@ from serde.relax.framework import Framework, load
 from serde.relax.interface import Interface, interface_of, with_interface
 from serde.relax.live import share
 from serde.relax.model import RelaxModel
-from serde.relax.pipeline import apply_pipeline, host_target, optimise
+from serde.relax.options import LibraryExportOptions
+from serde.relax.pipeline import apply_pipeline, compile_fast, host_target
 
 __all__ = ["CompilableModel", "build", "compile_library", "read_target"]
+
 _MOST_BYTES: Final = 2**31 - 2**24
 """Of constants: what is farther away the code of a library cannot reach."""
 
@@ -36,30 +39,19 @@ class CompilableModel:
 
     Attributes:
         module: The module and its weights, which are parameters of ``main``.
-        target: What it is compiled for, as :func:`read_target` returned it; empty if that is left
-            to where it runs.
-        freeze_vars: Whether weights become constants of the code; ``main`` takes them behind the
-            inputs otherwise.
-        cc: What links the library: a C++ compiler; one that TVM finds if left out.
-        pipeline: What the module goes through in place of serde's own, see
-            :func:`~serde.relax.pipeline.apply_pipeline`.
-        tuning: The folder of records of tuning.
-        trials: How many measurements are to be made for them.
+        options: How it is compiled.
+        target: What for, as :func:`read_target` returned it; empty for what is usual.
     """
 
     module: RelaxModel
-    target: str = ""
-    freeze_vars: bool = False
-    cc: str | None = None
-    pipeline: AnyValue = None
-    tuning: str | None = None
-    trials: int = 0
+    options: LibraryExportOptions
+    target: str
 
     @property
     def beside(self) -> Mapping[str, Weight]:
         """The weights that stay beside the code, by their names, in order."""
         names = self.module.names
-        weights = {} if self.freeze_vars else self.module.weights
+        weights = {} if self.options.freeze_vars else self.module.weights
         return {names.get(own, own): weight for own, weight in weights.items()}
 
 
@@ -87,20 +79,19 @@ def read_target(target: AnyValue) -> str:
     return text
 
 
-def build(framework: Framework, module: AnyValue, target: str) -> AnyValue:
-    """Return the executable of a module.
+def build(
+    framework: Framework, module: AnyValue, target: str, make: Callable[..., AnyValue] | None = None
+) -> AnyValue:
+    """Return the executable of a module, by TVM if nothing else makes it.
 
     Raises:
         CheckError: TVM refuses the module.
     """
     try:
-        return framework.tvm.compile(module, target=framework.target(target))
+        return (make or framework.tvm.compile)(module, target=framework.target(target))
     except Exception as error:
-        raise CheckError(_refusal(framework, error)) from error
-
-
-def _refusal(framework: Framework, error: Exception) -> str:
-    return f"tvm {framework.version} refuses the module: {framework.last_line(error)}"
+        told = framework.last_line(error)
+        raise CheckError(f"tvm {framework.version} refuses the module: {told}") from error
 
 
 def compile_library(model: CompilableModel, path: Path) -> Interface:
@@ -115,16 +106,16 @@ def compile_library(model: CompilableModel, path: Path) -> Interface:
         MissingDependency: It is not installed, or as a release that is not known.
     """
     framework = load()
-    target = model.target or "llvm"
-    interface = interface_of(model.module, target, freeze_vars=model.freeze_vars)
-    frozen = model.module.weights if model.freeze_vars else {}
+    target, options = model.target or "llvm", model.options
+    interface = interface_of(model.module, target, freeze_vars=options.freeze_vars)
+    frozen = model.module.weights if options.freeze_vars else {}
     size = sum(each.nbytes for each in frozen.values())
     if size > _MOST_BYTES:
         reason = f"{size} bytes of weights, and a library holds {_MOST_BYTES} as constants"
         raise CompileError(f"{reason}: leave freeze_vars out")
     module = model.module.module
-    if model.pipeline is not None:
-        module = apply_pipeline(module, model.pipeline, target)
+    if options.pipeline is not None:
+        module = apply_pipeline(module, options.pipeline, target)
     module = framework.tvm.ir.save_json(module)
     interface = replace(interface, mark=mark_of(module.encode()))
     request = {
@@ -133,10 +124,10 @@ def compile_library(model: CompilableModel, path: Path) -> Interface:
         "interface": interface.as_text(),
         "target": target,
         "path": os.path.abspath(path),
-        "cc": model.cc,
-        "own": model.pipeline is None,
-        "tuning": model.tuning and os.path.abspath(model.tuning),
-        "trials": model.trials,
+        "cc": options.cc,
+        "own": options.pipeline is None,
+        "tuning": options.tuning and os.path.abspath(options.tuning),
+        "trials": options.trials,
     }
     weights = list(frozen.values())
     try:
@@ -166,7 +157,9 @@ def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> 
     if values:
         module = framework.relax.transform.BindParams("main", values)(module)
     module = with_interface(framework, module, request["interface"])
-    executable, failed = _build_fast(framework, module, request)
+    failed: list[str] = []
+    make = partial(compile_fast, framework, failed, request["tuning"], request["trials"])
+    executable = build(framework, module, request["target"], make if request["own"] else None)
     given = {} if request["cc"] is None else {"cc": request["cc"]}
     try:
         executable.export_library(request["path"], **given)
@@ -177,30 +170,3 @@ def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> 
             f"{told} (cc names a C++ compiler for the target)"
         ) from error
     return failed
-
-
-def _build_fast(
-    framework: Framework, module: AnyValue, request: Mapping[str, AnyValue]
-) -> tuple[AnyValue, list[str]]:
-    """Return the executable, and what could not be made faster."""
-    text = request["target"]
-    if not request["own"]:
-        return build(framework, module, text), []
-    target = framework.target(text)
-    try:
-        made = optimise(framework, module, target, request["tuning"], request["trials"])
-    except Exception as error:
-        raise CheckError(_refusal(framework, error)) from error
-    plain, better, failed = made
-    functions = dict(plain.functions_items())
-    try:
-        return build(framework, framework.tvm.IRModule({**functions, **better}), text), failed
-    except CheckError:
-        for variable, function in better.items():
-            alone = function.with_attr("global_symbol", variable.name_hint)
-            try:
-                framework.tvm.compile(framework.tvm.IRModule({variable: alone}), target=target)
-                functions[variable] = function
-            except Exception as error:
-                failed.append(f"{variable.name_hint}: {framework.last_line(error)}")
-        return build(framework, framework.tvm.IRModule(functions), text), failed

@@ -119,7 +119,8 @@ def find_contraction(exprs: Expressions, schedule: AnyValue) -> Contraction | No
     if len(at) != 1:
         return None
     main = blocks[at[0]]
-    sum_, begin = getattr(main.body, "value", None), getattr(main.init, "value", None)
+    sum_: AnyValue = getattr(main.body, "value", None)
+    begin = getattr(main.init, "value", None)
     if type(sum_).__name__ != "Add" or type(sum_.b).__name__ != "Mul":
         return None
     if not main.body.buffer.same_as(exprs.source(sum_.a)) or getattr(begin, "value", 1) != 0:
@@ -129,7 +130,7 @@ def find_contraction(exprs: Expressions, schedule: AnyValue) -> Contraction | No
     spatial = [x for x in lengths if x not in summed]
     if any(not x.same_as(y) for x, (y, _) in zip(main.body.indices, spatial, strict=True)):
         return None
-    operands = [sum_.b.a, sum_.b.b]
+    operands = sum_.b.a, sum_.b.b
     several = [each for each in spatial if exprs.known(each[1]) != 1]
     used = [exprs.tir.analysis.undefined_vars(exprs.tir.Evaluate(x), []) for x in operands]
     own = [[any(v.same_as(u) for u in each) for v, _ in several] for each in used]

@@ -35,7 +35,7 @@ def write_kernel(exprs: Expressions, found: Contraction, bits: int) -> AnyValue:
 def _is_pointwise(exprs: Expressions, found: Contraction) -> bool:
     """Whether there is one block behind the sums, which reads each where it writes."""
     last, result = found.after[-1] if found.after else found.main, found.main.body.buffer
-    reads = [x for x in last.reads if getattr(x, "source", getattr(x, "buffer", 0)).same_as(result)]
+    reads = [x for x in last.reads if result.same_as(exprs.source(x))]
     if len(found.after) != 1 or len(reads) != 1 or len(reads[0].region) != len(last.iter_vars):
         return False
     return all(

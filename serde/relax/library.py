@@ -48,8 +48,7 @@ class LibraryBridge(WriteOnlyBridge["CompilableModel", LibraryExportOptions]):
 
         target = "" if options.tvm_target is None else read_target(options.tvm_target)
         module = from_relay(model, replace(options, freeze_vars=False), report)
-        own = options.pipeline, options.tuning, options.trials
-        return CompilableModel(module, target, options.freeze_vars, options.cc, *own)
+        return CompilableModel(module, options, target)
 
     def file_engine(self, path: Path) -> Engine:
         """Return what runs a library, in a process of its own."""

@@ -14,7 +14,7 @@ from serde.relax.contractions import Expressions, find_contraction, is_reduction
 from serde.relax.framework import Framework, load
 from serde.relax.kernels import write_kernel
 
-__all__ = ["apply_pipeline", "host_target", "optimise"]
+__all__ = ["apply_pipeline", "compile_fast", "host_target"]
 
 _LONG: Final = 2**14
 """Elements for which threads are worth their start."""
@@ -26,7 +26,7 @@ _WIDTHS: Final = (("avx512f", 512), ("avx", 256), ("", 128))
 def host_target() -> str:
     """Return the processor at hand as a target, with all that it can do and nothing else."""
     ask = load().tvm.get_global_func
-    target = {"kind": "llvm", "mcpu": str(ask("target.llvm_get_system_cpu")())}
+    target: dict[str, AnyValue] = {"kind": "llvm", "mcpu": str(ask("target.llvm_get_system_cpu")())}
     features = ask("tvm.codegen.llvm.GetHostCPUFeatures", True)
     if features is not None:  # A virtual machine may have less than its processor.
         here = {str(name): bool(there) for name, there in (features() or {}).items()}
@@ -53,17 +53,23 @@ def apply_pipeline(module: AnyValue, pipeline: AnyValue, target: str) -> AnyValu
     return made
 
 
-def optimise(
-    framework: Framework, module: AnyValue, target: AnyValue, tuning: str | None, trials: int
-) -> tuple[AnyValue, dict[AnyValue, AnyValue], list[str]]:
-    """Return a module in fused functions, better ones for some of them, and what failed.
+def compile_fast(
+    framework: Framework,
+    failed: list[str],
+    tuning: str | None,
+    trials: int,
+    module: AnyValue,
+    target: AnyValue,
+) -> AnyValue:
+    """Return the executable of a module in fused functions, with better loops.
 
     Args:
         framework: TVM.
-        module: A module of operators.
-        target: What it is compiled for.
+        failed: Gets the functions that stay as TVM has them, and why.
         tuning: The folder of records, which are used where there are any.
         trials: How many measurements are to be made for them first.
+        module: A module of operators.
+        target: What it is compiled for.
     """
     transform, dispatch = framework.relax.transform, framework.relax.backend
     passes = [
@@ -72,7 +78,6 @@ def optimise(
         transform.FuseOps(), transform.FuseTIR(),
     ]  # fmt: skip
     better: dict[AnyValue, AnyValue] = {}
-    failed = []
     with target:
         module = framework.tvm.transform.Sequential(passes)(module)
         if trials:
@@ -82,7 +87,8 @@ def optimise(
             tune(module, {}, target, tuning, trials, cost_model=model, strategy=way)
         if tuning is not None and os.path.isdir(tuning):
             module = transform.MetaScheduleApplyDatabase(tuning)(module)
-    for variable, function in module.functions_items():
+    functions = dict(module.functions_items())
+    for variable, function in functions.items():
         known = str(getattr(function, "attrs", None))
         if target.kind.name != "llvm" or "s_tir" not in known or "is_scheduled" in known:
             continue
@@ -90,7 +96,18 @@ def optimise(
             better[variable] = _rewritten(framework, function, target)
         except Exception as error:  # What cannot be written better stays as it is.
             failed.append(f"{variable.name_hint}: {framework.last_line(error)}")
-    return module, better, failed
+    compile_, made = framework.tvm.compile, framework.tvm.IRModule
+    try:
+        return compile_(made({**functions, **better}), target=target)
+    except Exception:
+        for variable, function in better.items():
+            try:
+                alone = function.with_attr("global_symbol", variable.name_hint)
+                compile_(made({variable: alone}), target=target)
+                functions[variable] = function
+            except Exception as error:
+                failed.append(f"{variable.name_hint}: {framework.last_line(error)}")
+        return compile_(made(functions), target=target)
 
 
 def _rewritten(framework: Framework, function: AnyValue, target: AnyValue) -> AnyValue:

@@ -171,11 +171,9 @@ class Runnable:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the library, and its weights beside it where it does not hold them.
 
-        What was compiled for this processor, as no target was named, is compiled for all of its
-        family.
+        What was compiled for this processor, as no target was named, is compiled for its family.
 
         Raises:
-            CompileError: TVM refuses the module then.
             OptionError: Nothing can be written there.
         """
         weights = [ArrayWeight(each) for each in self._weights]
@@ -184,7 +182,7 @@ class Runnable:
                 names = [each.name for each in self.interface.weights]
                 named = dict(zip(names, weights, strict=True))
                 write_params(named, staged[0], mark=self.interface.mark)
-            if self._model is None:
+            if self._model is None or self._model.target:
                 shutil.copyfile(self._path, staged[-1])
             else:
                 compile_library(self._model, staged[-1])
@@ -340,13 +338,9 @@ def compile_model(model: CompilableModel) -> Runnable:
     """
     folder = tempfile.TemporaryDirectory(prefix="serde-", ignore_cleanup_errors=True)
     path = Path(folder.name) / _NAME
-    if model.freeze_vars and not model.target:  # What is saved needs them again.
-        held = {name: ArrayWeight(each.array()) for name, each in model.module.weights.items()}
-        model = replace(model, module=replace(model.module, weights=held))
     interface = compile_library(replace(model, target=model.target or host_target()), path)
     weights = [read_aligned(each) for each in model.beside.values()]
-    portable = None if model.target else model
-    return Runnable(path, interface, weights, folder=folder, model=portable)
+    return Runnable(path, interface, weights, folder=folder, model=model)
 
 
 def save_library(
