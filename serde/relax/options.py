@@ -97,6 +97,9 @@ class LibraryExportOptions(RelaxExportOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not (self.pipeline is None or isinstance(self.pipeline, str) or callable(self.pipeline)):
+            found = type(self.pipeline).__name__
+            raise OptionError(f"pipeline: expected a name, a pass or a function, found {found}")
         if self.trials and not self.tuning:
             raise OptionError("trials: need a folder for tuning")
         if self.tuning and self.pipeline is not None:

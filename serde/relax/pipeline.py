@@ -19,6 +19,9 @@ __all__ = ["apply_pipeline", "compile_fast", "host_target"]
 _LONG: Final = 2**14
 """Elements for which threads are worth their start."""
 
+_IMPORT: Final = 300
+"""Seconds that TVM may take to import what it measures with, before the first of all."""
+
 _WIDTHS: Final = (("avx512f", 512), ("avx", 256), ("", 128))
 """Bits of the vectors of processors with a feature."""
 
@@ -81,10 +84,13 @@ def compile_fast(
     with target:
         module = framework.tvm.transform.Sequential(passes)(module)
         if trials:
+            search = importlib.import_module("tvm.s_tir.meta_schedule")
             learns = bool(find_spec("xgboost"))
             model, way = ("xgb", "evolutionary") if learns else ("random", "replay-trace")
-            tune = importlib.import_module("tvm.s_tir.meta_schedule").relax_integration.tune_relax
-            tune(module, {}, target, tuning, trials, cost_model=model, strategy=way)
+            maker = search.builder.LocalBuilder(timeout_sec=_IMPORT)
+            tune = search.relax_integration.tune_relax
+            given = {"builder": maker, "cost_model": model, "strategy": way}
+            tune(module, {}, target, tuning, trials, **given)
         if tuning is not None and os.path.isdir(tuning):
             module = transform.MetaScheduleApplyDatabase(tuning)(module)
     functions = dict(module.functions_items())
