@@ -87,10 +87,11 @@ def compile_fast(
             search = importlib.import_module("tvm.s_tir.meta_schedule")
             learns = bool(find_spec("xgboost"))
             model, way = ("xgb", "evolutionary") if learns else ("random", "replay-trace")
-            maker = search.builder.LocalBuilder(timeout_sec=_IMPORT)
-            tune = search.relax_integration.tune_relax
-            given = {"builder": maker, "cost_model": model, "strategy": way}
-            tune(module, {}, target, tuning, trials, **given)
+            search.relax_integration.tune_relax(
+                module, {}, target, tuning, trials, cost_model=model, strategy=way,
+                builder=search.builder.LocalBuilder(timeout_sec=_IMPORT),
+                runner=search.runner.LocalRunner(timeout_sec=_IMPORT),
+            )  # fmt: skip
         if tuning is not None and os.path.isdir(tuning):
             module = transform.MetaScheduleApplyDatabase(tuning)(module)
     functions = dict(module.functions_items())
