@@ -36,7 +36,7 @@ NAMES = (
 
 COLUMNS = ("net", "compile s", "ONNX Runtime ms", "compiled ms", "ratio", "error")
 
-LONGEST = 20.0
+LONGEST = 12.0
 """Seconds that a net may run."""
 
 MOST_RUNS = 200
