@@ -96,8 +96,11 @@ _Sources: TypeAlias = (
 )
 
 class _CompileOwn(TypedDict, total=False):
-    target: str | Mapping[str, AnyValue]
+    target: str | Mapping[str, AnyValue] | None
     cc: str | None
+    pipeline: object
+    tuning: str | None
+    trials: int
     report: Report | None
 
 class _Reading(TypedDict, total=False):
@@ -450,12 +453,20 @@ class _WritingTorch(TypedDict, total=False):
     Without it the module is smaller and only predicts (default True)."""
 
 class _WritingTvm(TypedDict, total=False):
-    tvm_target: str | Mapping[str, AnyValue]
+    tvm_target: str | Mapping[str, AnyValue] | None
     """What the library is compiled for: a kind or tag of TVM, or a mapping such as {"kind": "llvm",
-    "mcpu": "skylake"}, also as text in JSON (default 'llvm')."""
+    "mcpu": "skylake"}, also as text in JSON; "host" is the processor at hand. If left out,
+    files are for its family, and what runs here for it (default None)."""
     cc: str | None
     """What links the library: a C++ compiler for the target; one that TVM finds if left out (default
     None)."""
+    pipeline: AnyValue
+    """What the module goes through before TVM's build in place of serde's own passes: a name that
+    relax.get_pipeline knows, a pass of TVM, or a function of modules (default None)."""
+    tuning: str | None
+    """A folder with records of TVM's meta schedule, which are used for what they fit (default None)."""
+    trials: int
+    """How many measurements are made for these records first (default 0)."""
 
 class _ExportOwn(TypedDict, total=False):
     overwrite: bool

@@ -224,8 +224,11 @@ def compile(
     source: AnyValue,
     params: AnyValue = None,
     *,
-    target: str | Mapping[str, AnyValue] = "llvm",
+    target: str | Mapping[str, AnyValue] | None = None,
     cc: str | None = None,
+    pipeline: AnyValue = None,
+    tuning: str | None = None,
+    trials: int = 0,
     format: str | None = None,
     report: Report | None = None,
     **options: AnyValue,
@@ -237,8 +240,13 @@ def compile(
         params: Weights that belong to `source`, where it does not hold them.
         target: What to compile for: a kind or tag of TVM (``"llvm"``, ``"cuda"``,
             ``"raspberry-pi/4b-aarch64"``), or a mapping such as
-            ``{"kind": "llvm", "mcpu": "skylake"}``.
+            ``{"kind": "llvm", "mcpu": "skylake"}``. If left out, it is the processor at hand
+            (``"host"``), and what is saved is for all of its family (``"llvm"``).
         cc: C++ compiler that links code for another machine; one that TVM finds if left out.
+        pipeline: What the module goes through before TVM's build in place of serde's own passes:
+            a name that ``relax.get_pipeline`` knows, a pass of TVM, or a function of modules.
+        tuning: A folder with records of TVM's meta schedule, which are used for what they fit.
+        trials: How many measurements to make for these records first.
         format: Name of the source's format; recognised by content if left out.
         report: Filled with stages and gaps.
         options: Options of the source's format and of the passes before TVM; ``freeze_vars``
@@ -260,7 +268,8 @@ def compile(
         >>> net(np.float32([[1, -2, 3]]))
         [array([[1., 0., 3.]], dtype=float32)]
     """
-    own = {"tvm_target": target, "cc": cc, **options}
+    own = {"tvm_target": target, "cc": cc, "pipeline": pipeline, "tuning": tuning}
+    own |= {"trials": trials, **options}
     runnable: Runnable = _export(source, params, format, get_bridge("tvm"), report, own)
     return runnable
 

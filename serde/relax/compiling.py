@@ -7,8 +7,10 @@ go there piece by piece; those that stay beside the code stay where they are.
 from __future__ import annotations
 
 import json
+import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
@@ -20,10 +22,15 @@ from serde.relax.framework import Framework, load
 from serde.relax.interface import Interface, interface_of, with_interface
 from serde.relax.live import share
 from serde.relax.model import RelaxModel
+from serde.relax.options import LibraryExportOptions
+from serde.relax.pipeline import apply_pipeline, compile_fast, host_target
 
 __all__ = ["CompilableModel", "build", "compile_library", "read_target"]
+
 _MOST_BYTES: Final = 2**31 - 2**24
 """Of constants: what is farther away the code of a library cannot reach."""
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +39,19 @@ class CompilableModel:
 
     Attributes:
         module: The module and its weights, which are parameters of ``main``.
-        target: What it is compiled for, as :func:`read_target` returned it.
-        freeze_vars: Whether weights become constants of the code; ``main`` takes them behind the
-            inputs otherwise.
-        cc: What links the library: a C++ compiler; one that TVM finds if left out.
+        options: How it is compiled.
+        target: What for, as :func:`read_target` returned it; empty for what is usual.
     """
 
     module: RelaxModel
-    target: str = "llvm"
-    freeze_vars: bool = False
-    cc: str | None = None
+    options: LibraryExportOptions
+    target: str
 
     @property
     def beside(self) -> Mapping[str, Weight]:
         """The weights that stay beside the code, by their names, in order."""
         names = self.module.names
-        weights = {} if self.freeze_vars else self.module.weights
+        weights = {} if self.options.freeze_vars else self.module.weights
         return {names.get(own, own): weight for own, weight in weights.items()}
 
 
@@ -56,7 +60,8 @@ def read_target(target: AnyValue) -> str:
 
     Args:
         target: A kind or tag (``"llvm"``, ``"raspberry-pi/4b-aarch64"``), a mapping such as
-            ``{"kind": "llvm", "mcpu": "skylake"}``, also as JSON, or a ``tvm.target.Target``.
+            ``{"kind": "llvm", "mcpu": "skylake"}``, also as JSON, or a ``tvm.target.Target``;
+            ``"host"`` is the processor at hand.
 
     Raises:
         MissingDependency: TVM is not installed.
@@ -64,6 +69,8 @@ def read_target(target: AnyValue) -> str:
     """
     framework = load()
     text = json.dumps(dict(target)) if isinstance(target, Mapping) else str(target)
+    if text == "host":
+        return host_target()
     try:
         framework.target(text)
     except Exception as error:
@@ -72,14 +79,16 @@ def read_target(target: AnyValue) -> str:
     return text
 
 
-def build(framework: Framework, module: AnyValue, target: str) -> AnyValue:
-    """Return the executable of a module.
+def build(
+    framework: Framework, module: AnyValue, target: str, make: Callable[..., AnyValue] | None = None
+) -> AnyValue:
+    """Return the executable of a module, by TVM if nothing else makes it.
 
     Raises:
         CheckError: TVM refuses the module.
     """
     try:
-        return framework.tvm.compile(module, target=framework.target(target))
+        return (make or framework.tvm.compile)(module, target=framework.target(target))
     except Exception as error:
         told = framework.last_line(error)
         raise CheckError(f"tvm {framework.version} refuses the module: {told}") from error
@@ -97,35 +106,47 @@ def compile_library(model: CompilableModel, path: Path) -> Interface:
         MissingDependency: It is not installed, or as a release that is not known.
     """
     framework = load()
-    interface = interface_of(model.module, model.target, freeze_vars=model.freeze_vars)
-    frozen = model.module.weights if model.freeze_vars else {}
+    target, options = model.target or "llvm", model.options
+    interface = interface_of(model.module, target, freeze_vars=options.freeze_vars)
+    frozen = model.module.weights if options.freeze_vars else {}
     size = sum(each.nbytes for each in frozen.values())
     if size > _MOST_BYTES:
         reason = f"{size} bytes of weights, and a library holds {_MOST_BYTES} as constants"
         raise CompileError(f"{reason}: leave freeze_vars out")
-    module = framework.tvm.ir.save_json(model.module.module)
+    module = model.module.module
+    if options.pipeline is not None:
+        module = apply_pipeline(module, options.pipeline, target)
+    module = framework.tvm.ir.save_json(module)
     interface = replace(interface, mark=mark_of(module.encode()))
     request = {
         "module": module,
         "frozen": list(frozen),
         "interface": interface.as_text(),
-        "target": model.target,
+        "target": target,
         "path": os.path.abspath(path),
-        "cc": model.cc,
+        "cc": options.cc,
+        "own": options.pipeline is None,
+        "tuning": options.tuning and os.path.abspath(options.tuning),
+        "trials": options.trials,
     }
     weights = list(frozen.values())
     try:
         if can_start():
-            call_in_process("tvm", answer_compile, request, weights, keep=True)
+            failed = call_in_process("tvm", answer_compile, request, weights, keep=True)
         else:
-            answer_compile(request, [each.array() for each in weights])
+            failed = answer_compile(request, [each.array() for each in weights])
     except CheckError as error:
         raise CompileError(str(error)) from error
+    for each in failed:
+        _LOG.info("left as TVM has it: %s", each)
     return interface
 
 
-def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> None:
+def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> list[str]:
     """Compile and link a module in the process that was started for it.
+
+    Returns:
+        What could not be made faster, and why.
 
     Raises:
         CheckError: TVM refuses the module, or cannot link.
@@ -136,7 +157,9 @@ def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> 
     if values:
         module = framework.relax.transform.BindParams("main", values)(module)
     module = with_interface(framework, module, request["interface"])
-    executable = build(framework, module, request["target"])
+    failed: list[str] = []
+    make = partial(compile_fast, framework, failed, request["tuning"], request["trials"])
+    executable = build(framework, module, request["target"], make if request["own"] else None)
     given = {} if request["cc"] is None else {"cc": request["cc"]}
     try:
         executable.export_library(request["path"], **given)
@@ -146,3 +169,4 @@ def answer_compile(request: Mapping[str, AnyValue], arrays: Sequence[Array]) -> 
             f"tvm {framework.version}: the library for {request['target']} cannot be linked: "
             f"{told} (cc names a C++ compiler for the target)"
         ) from error
+    return failed

@@ -46,9 +46,9 @@ class LibraryBridge(WriteOnlyBridge["CompilableModel", LibraryExportOptions]):
         from serde.relax.compiling import CompilableModel, read_target
         from serde.relax.exporter import from_relay
 
-        target = read_target(options.tvm_target)
+        target = "" if options.tvm_target is None else read_target(options.tvm_target)
         module = from_relay(model, replace(options, freeze_vars=False), report)
-        return CompilableModel(module, target, options.freeze_vars, options.cc)
+        return CompilableModel(module, options, target)
 
     def file_engine(self, path: Path) -> Engine:
         """Return what runs a library, in a process of its own."""
@@ -71,7 +71,7 @@ class LibraryBridge(WriteOnlyBridge["CompilableModel", LibraryExportOptions]):
         files = [path] if options.freeze_vars else [params_path(path), path]
         check_files(files, sources=sources)
         self.check_suffix(path, self.suffixes)
-        read_target(options.tvm_target)
+        read_target(options.tvm_target or "llvm")
 
     def save(
         self,

@@ -12,9 +12,9 @@ from serde.errors import OptionError
 __all__ = ["LibraryExportOptions", "RelaxExportOptions", "RelaxImportOptions"]
 
 
-def _last(texts: Sequence[str]) -> str:
+def _last(texts: Sequence[str]) -> str | None:
     """Return the last of several values of a flag."""
-    return texts[-1] if texts else "llvm"
+    return texts[-1] if texts else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,27 +62,50 @@ class LibraryExportOptions(RelaxExportOptions):
 
     Attributes:
         tvm_target: What the library is compiled for: a kind or tag of TVM, or a mapping such as
-            ``{"kind": "llvm", "mcpu": "skylake"}``, also as text in JSON.
+            ``{"kind": "llvm", "mcpu": "skylake"}``, also as text in JSON; ``"host"`` is the
+            processor at hand. If left out, files are for its family, and what runs here for it.
         cc: What links the library: a C++ compiler for the target; one that TVM finds if left out.
+        pipeline: What the module goes through before TVM's build in place of serde's own passes:
+            a name that ``relax.get_pipeline`` knows, a pass of TVM, or a function of modules.
+        tuning: A folder with records of TVM's meta schedule, which are used for what they fit.
+        trials: How many measurements are made for these records first.
     """
 
-    tvm_target: str | Mapping[str, AnyValue] = field(
-        default="llvm",
+    tvm_target: str | Mapping[str, AnyValue] | None = field(
+        default=None,
         metadata={
             "flag": "--target",
             "parse": _last,
             "metavar": "TARGET",
-            "help": "What TVM compiles for: llvm, a tag, or JSON such as "
+            "help": "What TVM compiles for: host, llvm, a tag, or JSON such as "
             '{"kind": "llvm", "mcpu": "skylake"}.',
         },
     )
     cc: str | None = field(
         default=None, metadata={"help": "C++ compiler that links a library for another machine."}
     )
+    pipeline: AnyValue = field(
+        default=None,
+        metadata={"parse": _last, "metavar": "NAME", "help": "TVM's passes: default, zero."},
+    )
+    tuning: str | None = field(
+        default=None, metadata={"help": "Folder with records of TVM's meta schedule to use."}
+    )
+    trials: int = field(
+        default=0, metadata={"help": "Measurements to make for the records of --tuning first."}
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not (self.pipeline is None or isinstance(self.pipeline, str) or callable(self.pipeline)):
+            found = type(self.pipeline).__name__
+            raise OptionError(f"pipeline: expected a name, a pass or a function, found {found}")
+        if self.trials and not self.tuning:
+            raise OptionError("trials: need a folder for tuning")
+        if self.tuning and self.pipeline is not None:
+            raise OptionError("tuning: belongs to no other pipeline")
         kind = type(self.tvm_target)
-        if not (issubclass(kind, (str, Mapping)) or kind.__module__.startswith("tvm.")):
+        known = self.tvm_target is None or issubclass(kind, (str, Mapping))
+        if not (known or kind.__module__.startswith("tvm.")):
             expected = "text, a mapping or a tvm.target.Target"
             raise OptionError(f"tvm_target: expected {expected}, found {kind.__name__}")

@@ -16,6 +16,7 @@ from typing import Any as AnyValue, Final
 import numpy as np
 
 from serde.bridge.summary import TensorSummary
+from serde.core import replace
 from serde.core.limits import CHUNK_BYTES
 from serde.core.systems import keep
 from serde.core.weights import Array, ArrayWeight, OpenFile, read_aligned
@@ -29,6 +30,7 @@ from serde.relax.framework import Framework, load
 from serde.relax.generating import generate
 from serde.relax.interface import FUNCTION, Interface
 from serde.relax.live import share
+from serde.relax.pipeline import host_target
 from serde.relay.ir import Any, TensorType
 from serde.relay.run.binding import as_value
 
@@ -68,8 +70,10 @@ class Runnable:
         *,
         folder: tempfile.TemporaryDirectory[str] | None = None,
         library: AnyValue = None,
+        model: CompilableModel | None = None,
     ) -> None:
         self.interface = interface
+        self._model = model
         self._path = path
         self._weights = list(weights)
         self._folder = folder
@@ -167,6 +171,8 @@ class Runnable:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the library, and its weights beside it where it does not hold them.
 
+        What was compiled for this processor, as no target was named, is compiled for its family.
+
         Raises:
             OptionError: Nothing can be written there.
         """
@@ -176,7 +182,10 @@ class Runnable:
                 names = [each.name for each in self.interface.weights]
                 named = dict(zip(names, weights, strict=True))
                 write_params(named, staged[0], mark=self.interface.mark)
-            shutil.copyfile(self._path, staged[-1])
+            if self._model is None or self._model.target:
+                shutil.copyfile(self._path, staged[-1])
+            else:
+                compile_library(self._model, staged[-1])
         return Path(path)
 
     def _open(self) -> tuple[AnyValue, AnyValue, list[AnyValue]]:
@@ -329,9 +338,9 @@ def compile_model(model: CompilableModel) -> Runnable:
     """
     folder = tempfile.TemporaryDirectory(prefix="serde-", ignore_cleanup_errors=True)
     path = Path(folder.name) / _NAME
-    interface = compile_library(model, path)
+    interface = compile_library(replace(model, target=model.target or host_target()), path)
     weights = [read_aligned(each) for each in model.beside.values()]
-    return Runnable(path, interface, weights, folder=folder)
+    return Runnable(path, interface, weights, folder=folder, model=model)
 
 
 def save_library(
