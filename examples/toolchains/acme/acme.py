@@ -104,7 +104,9 @@ def write_c(model: onnx.ModelProto) -> tuple[str, list[np.ndarray]]:
     known = {each.name for each in graph.initializer}
     inputs = [each for each in graph.input if each.name not in known]
     types = [each.type.tensor_type.shape.dim for each in inputs]
-    pairs = [(each.name, [d.dim_value for d in dim]) for each, dim in zip(inputs, types)]
+    pairs = [
+        (each.name, [d.dim_value for d in dim]) for each, dim in zip(inputs, types, strict=True)
+    ]
     pairs += [(each.name, each.dims) for each in graph.initializer]
     for number, pair in enumerate(pairs):
         lines.append(f"  const float *{declare(*pair)} = in[{number}];")
@@ -132,8 +134,8 @@ def build(model: onnx.ModelProto, folder: Path) -> tuple[Path, list[np.ndarray]]
     text, weights = write_c(model)
     source, library = folder / "region.c", folder / "region.so"
     source.write_text(text)
-    command = [compiler() or "cc", "-O2", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
-    subprocess.run(command, check=True, capture_output=True)
+    given = [compiler() or "cc", "-O2", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
+    subprocess.run(given, check=True, capture_output=True)
     return library, weights
 
 
