@@ -8,8 +8,9 @@ from typing import Any as AnyValue, Final
 
 import serde.relay as relay
 from serde.core.report import Report
-from serde.errors import FormatError, Unsupported
+from serde.errors import FormatError, TypeInferenceError, Unsupported
 from serde.relax.framework import Framework
+from serde.relax.import_context import ImportContext
 from serde.relax.import_walk import (
     Closure,
     ImportWalk,
@@ -22,7 +23,15 @@ from serde.relax.import_walk import (
 from serde.relax.loops import Loops, Repetition
 from serde.relax.model import RelaxModel
 from serde.relax.options import RelaxImportOptions
-from serde.relax.reflection import called_functions, handle_of, leaves_of, name_of, plain_value
+from serde.relax.reflection import (
+    attributes_of,
+    called_functions,
+    handle_of,
+    leaves_of,
+    name_of,
+    plain_value,
+)
+from serde.relax.tir.calls import run_function
 from serde.relay.ir import Any, Call, Constant, Expr, Function, Let, Span, Var, call, const, get
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
 from serde.relay.op.control.body import close
@@ -98,6 +107,31 @@ class FunctionWalk(ImportWalk):
             return found
         finally:
             self.lengths.names = before
+
+    def call_tir(self, call: AnyValue, args: Sequence[AnyValue], label: str) -> AnyValue:
+        """Return what a function of TIR gives.
+
+        Raises:
+            Unsupported: Relay cannot say it.
+        """
+        callee, given, *rest = args
+        name = name_of(callee)
+        type_ = self.framework.type_args(call)[0]
+        results = leaves_of(self.framework, type_)
+        context = ImportContext(label, len(results), self.lengths, self, None)
+        operands = [*(given if isinstance(given, list) else [given])]
+        inplace = attributes_of(self.framework, call).get("inplace_indices")
+        before = self.lengths.names
+        try:
+            function = self.model.module[name]
+            found = run_function(
+                self.framework, context, function, operands, results, rest, inplace
+            )
+        except (Unsupported, TypeInferenceError) as error:
+            raise Unsupported(f"{name}, a function of TIR: {error.reason}") from error
+        finally:
+            self.lengths.names = before
+        return _regroup(self.framework, type_, iter(map(self.assembly.fold, found)))
 
     # Functions that make turns of a loop.
 

@@ -41,6 +41,11 @@ __all__ = [
 
 Values = Scope[int, AnyValue]
 
+CALLS_OF_TIR: Final = (
+    "relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad",
+)  # fmt: skip
+"""Operators that call a function of TIR."""
+
 
 @dataclass(frozen=True)
 class Closure:
@@ -331,16 +336,27 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             Unsupported: Relay cannot say it.
         """
 
+    @abstractmethod
+    def call_tir(self, call: AnyValue, args: Sequence[AnyValue], label: str) -> AnyValue:
+        """Return what a function of TIR gives.
+
+        Raises:
+            Unsupported: Relay cannot say it.
+        """
+
     def _call_op(self, call: AnyValue, op: str, scope: Values, label: str) -> AnyValue:
         """Return what the converter of an operator makes of a call."""
         framework = self.framework
         refusal = TABLE.refusal(op, 1)
-        if refusal and not (op in PLAIN or op in self._custom or self.fallback.has(op)):
+        of_tir = op in CALLS_OF_TIR and op not in self._custom
+        if refusal and not (of_tir or op in PLAIN or op in self._custom or self.fallback.has(op)):
             kinds = (framework.relax.ExternFunc, framework.relax.GlobalVar)
             functions = [name_of(each) for each in call.args if isinstance(each, kinds)]
             self.report.add(op, label, ": ".join([refusal[0], *functions]), refusal[1])
             return Hole()
         args = [self.value(each, scope, label) for each in call.args]
+        if of_tir:
+            return Hole() if any(map(has_hole, args)) else self.call_tir(call, args, label)
         if op in PLAIN:
             return Hole() if any(map(has_hole, args)) else PLAIN[op](self, *args)
         type_ = framework.type_of(call)
