@@ -59,8 +59,8 @@ def run_function(
     numbers = _bind(ctx, params, values)
     for buffer, type_, dims in zip(filled, results, known, strict=True):
         _match_result(ctx, buffer, type_, dims)
-    reader = Reader(framework, ctx.lengths, numbers)
     machine = Reductions(ctx)
+    reader = Reader(framework, ctx.lengths, numbers, machine.most)
     for buffer, value in zip(params, values, strict=True):
         if isinstance(value, Expr):
             shape = tuple(map(reader.length, buffer_type(buffer).shape))
@@ -80,9 +80,7 @@ def _buffer(function: AnyValue, param: AnyValue) -> AnyValue:
     return buffers[param] if buffers is not None and param in buffers else param
 
 
-def _lengths_of(
-    framework: Framework, ctx: ImportContext, type_: AnyValue
-) -> list[Dim] | None:
+def _lengths_of(framework: Framework, ctx: ImportContext, type_: AnyValue) -> list[Dim] | None:
     """Return the lengths of a result where it is called."""
     lengths = framework.lengths(type_)
     return None if lengths is None else [ctx.lengths.read(each) for each in lengths]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any as AnyValue, Final, NamedTuple
+from functools import partial
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,13 +17,38 @@ from serde.relax.tir.indexing import Frame, loads_of
 from serde.relax.tir.loads import Loads, Spread, fold
 from serde.relax.tir.stages import Apply, Axis, Length, Load, Node, Number, Position, post_order
 from serde.relay.ir import Any, Constant, Dim, Expr, Tuple, call, is_float
+from serde.walk.expansion.functions import arctan2
 
 __all__ = ["Expressions"]
 
-_SAME: Final = """
-    acos acosh asin asinh atan atanh ceil cos cosh erf exp floor isfinite isinf isnan log log10
-    log2 rsqrt sigmoid sin sinh sqrt tan tanh trunc round
-""".split()
+_SAME: Final = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "floor",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "log",
+    "log10",
+    "log2",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+]
 """Functions that TIR and Relay call the same."""
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Expr]]] = {
@@ -36,12 +62,12 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Expr]]] = {
     "BitwiseAnd": relay.bitwise_and, "bitwise_and": relay.bitwise_and,
     "BitwiseOr": relay.bitwise_or, "bitwise_or": relay.bitwise_or,
     "BitwiseXor": relay.bitwise_xor, "bitwise_xor": relay.bitwise_xor,
-    "bitwise_not": relay.bitwise_not,
+    "BitwiseNot": relay.bitwise_not, "bitwise_not": relay.bitwise_not,
     "LShift": relay.left_shift, "shift_left": relay.left_shift,
     "RShift": relay.right_shift, "shift_right": relay.right_shift,
     "where": relay.where, "fabs": relay.abs, "abs": relay.abs,
-    "nearbyint": lambda x: call("serde.round_even", x),
-    "log1p": lambda x: call("serde.log1p", x),
+    "nearbyint": partial(call, "serde.round_even"), "round": partial(call, "serde.round_even"),
+    "log1p": partial(call, "serde.log1p"), "atan2": arctan2,
 }  # fmt: skip
 """What functions of TIR are in Relay."""
 
@@ -131,6 +157,17 @@ class Expressions(Loads):
     def _scalar(self, dim: Dim, dtype: str) -> Expr:
         return fold(relay.cast(self.ctx.lengths.tensor(dim), dtype))
 
+    def most(self, node: Node, frame: Frame) -> int:
+        """Return the largest value that an expression has.
+
+        Raises:
+            Unsupported: It is only known when the model runs.
+        """
+        found = self.compute(node, frame).expr
+        if not isinstance(found, Constant) or not found.data.size:
+            raise Unsupported("a loop as long as only data tell")
+        return int(found.data.max())
+
     # Axes.
 
     def align(self, spreads: Sequence[Spread], frame: Frame) -> tuple[list[Expr], tuple[Axis, ...]]:
@@ -177,9 +214,7 @@ class Expressions(Loads):
 
     # Conditions.
 
-    def _choose(
-        self, dtype: str, condition: Node, one: Node, other: Node, frame: Frame
-    ) -> Spread:
+    def _choose(self, dtype: str, condition: Node, one: Node, other: Node, frame: Frame) -> Spread:
         """Return one of two values, each computed where it is wanted if that is a part."""
         runs = self._runs(condition, frame)
         if runs is not None:
@@ -224,7 +259,7 @@ class Expressions(Loads):
                 masks[axis] = masks[axis] & held if axis in masks else held
             else:
                 found = _interval(part, axis, frame)
-                if found is None or axis in runs and runs[axis] != found:
+                if found is None or (axis in runs and runs[axis] != found):
                     found = None if found is None else _intersect(runs[axis], found, frame)
                 if found is None:
                     return None

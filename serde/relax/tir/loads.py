@@ -112,8 +112,9 @@ class Loads(ABC):
         own = nodes or [None] * len(indices)
         for length, index, node in zip(buffer.shape, indices, own, strict=True):
             slots.append(_Slot(length, index, node))
+        given = list(slots)
         for group in _groups([self._depends(slot, frame) for slot in slots]):
-            members = [slots[place] for place in group]
+            members = [given[place] for place in group]
             merged = self._merge(members, frame)
             if merged is None and not nodes:
                 return None
@@ -154,9 +155,7 @@ class Loads(ABC):
         slot = _Slot(product(lengths), index)
         return None if _slice_of(slot, frame) is None else slot
 
-    def _slice(
-        self, expr: Expr, slots: Sequence[_Slot], frame: Frame
-    ) -> tuple[Expr, list[Axis]]:
+    def _slice(self, expr: Expr, slots: Sequence[_Slot], frame: Frame) -> tuple[Expr, list[Axis]]:
         """Return slices of axes, and which axes of the frame they are."""
         begins, ends, steps, sliced, flipped = [], [], [], [], []
         axes, dims = list[Axis](), list[Dim]()

@@ -6,7 +6,7 @@ does not matter how loops nest or which of them run in parallel; what is not so 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any as AnyValue, Final
 
@@ -36,8 +36,30 @@ _REDUCED: Final = 2
 """Kinds of axes of blocks."""
 
 _PAIRS: Final = frozenset(
-    "Add Sub Mul Div Mod FloorDiv FloorMod Min Max EQ NE LT LE GT GE And Or "
-    "BitwiseAnd BitwiseOr BitwiseXor LShift RShift".split()
+    [
+        "Add",
+        "Sub",
+        "Mul",
+        "Div",
+        "Mod",
+        "FloorDiv",
+        "FloorMod",
+        "Min",
+        "Max",
+        "EQ",
+        "NE",
+        "LT",
+        "LE",
+        "GT",
+        "GE",
+        "And",
+        "Or",
+        "BitwiseAnd",
+        "BitwiseOr",
+        "BitwiseXor",
+        "LShift",
+        "RShift",
+    ]
 )
 _COMBINED: Final = frozenset(("Add", "Mul", "Min", "Max", "And", "Or"))
 _FIRST: Final = {"GT": "argmax", "LT": "argmin"}
@@ -56,21 +78,28 @@ class Reader:
         framework: TVM.
         lengths: What variables for lengths stand for.
         numbers: What parameters that are numbers stand for, by their handles.
+        most: Gives the largest value that an expression has in a frame.
 
     Attributes:
         stages: What is read so far.
     """
 
     def __init__(
-        self, framework: Framework, lengths: Lengths, numbers: dict[int, Node]
+        self,
+        framework: Framework,
+        lengths: Lengths,
+        numbers: Mapping[int, Node],
+        most: Callable[[Node, Frame], int],
     ) -> None:
         self._framework = framework
+        self._most = most
         self._lengths = lengths
         self._nodes: dict[int, Node] = dict(numbers)
         self._unique: dict[tuple[AnyValue, ...], Node] = {}
         self._kept: list[AnyValue] = []
         self._names = count()
         self._loops: list[Axis] = []
+        self._conditions: list[Node] = []
         self._depth = 0
         self.stages: list[Stage] = []
 
@@ -94,13 +123,13 @@ class Reader:
         elif kind == "For":
             self._loop(statement)
         elif kind == "BufferStore":
-            self._store("", [statement], self._loops, None)
+            self._store("", [statement], None)
         else:
             raise Unsupported(f"a statement of the kind {kind} outside of blocks")
         self._depth -= 1
 
     def _enter(self) -> None:
-        budget().draw("nodes", 1, "the expressions of functions of TIR")
+        budget().draw("elements", 100, "the expressions of functions of TIR")
         self._depth += 1
         if self._depth > MAX_NESTING:
             raise Unsupported(f"expressions nested more than {MAX_NESTING} deep")
@@ -109,15 +138,20 @@ class Reader:
         step = getattr(loop, "step", None)
         if self._plain(loop.min) != 0 or (step is not None and self._plain(step) != 1):
             raise Unsupported("a loop that does not count from 0")
-        axis = self._axis(loop.loop_var, loop.extent, reduced=False)
+        extent, before = self.node(loop.extent), len(self._conditions)
+        name = f"axis{next(self._names)}"
+        if any(isinstance(each, (Position, Load)) for each in post_order(extent)):
+            axis = Axis(name, self._most(extent, Frame(self._loops)))
+            place = Position(dtype_of(loop.loop_var), axis)
+            self._conditions.append(Apply("bool", "LT", (place, extent)))
+        else:
+            axis = Axis(name, self.length(loop.extent))
+            place = Position(dtype_of(loop.loop_var), axis)
+        self._define(loop.loop_var, place)
         self._loops.append(axis)
         self.read(loop.body)
         self._loops.pop()
-
-    def _axis(self, variable: AnyValue, extent: AnyValue, *, reduced: bool) -> Axis:
-        axis = Axis(f"axis{next(self._names)}", self.length(extent), reduced)
-        self._define(variable, Position(dtype_of(variable), axis))
-        return axis
+        del self._conditions[before:]
 
     def length(self, value: AnyValue) -> Dim:
         """Return a length: a number where it is known, else in the names of ``Lengths``."""
@@ -130,40 +164,34 @@ class Reader:
         return node.value if isinstance(node, Number) else None
 
     def _block(self, realize: AnyValue) -> None:
-        block = realize.block
-        if self._plain(realize.predicate) not in (1, True):
-            raise Unsupported(f"block {block.name_hint} runs under a condition")
+        block, before = realize.block, len(self._conditions)
         if len(block.match_buffers):
             raise Unsupported(f"block {block.name_hint} takes a part of a buffer as another")
-        if not len(block.iter_vars) and not _is_store(block.body):
+        for each, value in zip(block.iter_vars, realize.iter_values, strict=True):
+            self._bind(each, self.node(value))
+        if self._plain(realize.predicate) not in (1, True):
+            self._conditions.append(self.node(realize.predicate))
+        body = _leaves(block.body)
+        if {type(each).__name__ for each in body} & {"BufferStore", "Bind", "LetStmt"}:
+            self._store(block.name_hint, body, block.init)
+        else:
             self.read(block.body)
-            return
-        bound = [self.node(each) for each in realize.iter_values]
-        axes = []
-        for each in block.iter_vars:
-            kind = int(each.iter_type)
-            if kind not in (_SPATIAL, _REDUCED) or self._plain(each.dom.min) != 0:
-                raise Unsupported(f"block {block.name_hint} has an axis of another kind")
-            axes.append(self._axis(each.var, each.dom.extent, reduced=kind == _REDUCED))
-        self._check_loops(block.name_hint, axes, bound)
-        self._store(block.name_hint, _leaves(block.body), axes, block.init)
+        del self._conditions[before:]
 
-    def _check_loops(self, name: str, axes: Sequence[Axis], bound: Sequence[Node]) -> None:
-        """Refuse a block whose loops do not give each combination of its axes once."""
-        frame = Frame(self._loops)
-        used = list[Axis]()
-        for axis, value in zip(axes, bound, strict=True):
-            digits = frame.digits(frame.index(value), axis.extent)
-            if digits is None:
-                raise Unsupported(f"loops around block {name} that do not just nest")
-            used += digits
-        wanted = [each for each in self._loops if each.extent != 1]
-        if sorted(each.name for each in used) != sorted(each.name for each in wanted):
-            raise Unsupported(f"block {name} stores elements more than once")
+    def _bind(self, variable: AnyValue, value: Node) -> None:
+        """Note what an axis of a block is in terms of the loops around it."""
+        kind = int(variable.iter_type)
+        if kind not in (_SPATIAL, _REDUCED):
+            raise Unsupported("a block has an axis that is neither spatial nor reduced")
+        self._define(variable.var, value)
+        for each in post_order(value):
+            if not isinstance(each, Position) or each.axis.reduced == (kind == _REDUCED):
+                continue
+            if kind == _SPATIAL or any(each.axis in stage.axes for stage in self.stages):
+                raise Unsupported("a loop that one block reduces over and another does not")
+            each.axis.reduced = True
 
-    def _store(
-        self, name: str, body: Sequence[AnyValue], axes: Sequence[Axis], init: AnyValue
-    ) -> None:
+    def _store(self, name: str, body: Sequence[AnyValue], init: AnyValue) -> None:
         """Read what a block stores."""
         stores = []
         for each in body:
@@ -179,69 +207,74 @@ class Reader:
             if type(each).__name__ != "BufferStore":
                 raise Unsupported(f"block {name} begins with something else than a value")
             begun[handle_of(each.buffer)] = self.node(each.value)
-        if len(stores) == 2 and len(begun) == 2:
-            self._store_extreme(name, stores, axes, begun)
-        elif len(stores) == 1:
-            self.stages.append(self._stage(name, stores[0], axes, begun))
-        else:
-            raise Unsupported(f"block {name} stores {len(stores)} values")
+        made = self._extreme(name, stores, begun) if len(stores) == 2 == len(begun) else None
+        made = made or [self._stage(name, each, begun) for each in stores]
+        filled = [stage.buffer for stage in made]
+        for stage in made:
+            read = {x.buffer for x in post_order(stage.value) if isinstance(x, Load)}
+            if len(set(filled)) < len(filled) or any(
+                each in read for each in filled if each != stage.buffer
+            ):
+                raise Unsupported(f"block {name} reads what it has filled before")
+        self.stages += made
 
-    def _stage(
-        self, name: str, store: AnyValue, axes: Sequence[Axis], begun: dict[int, Node]
-    ) -> Stage:
-        buffer, value = handle_of(store.buffer), self.node(store.value)
-        type_ = buffer_type(store.buffer)
-        shape = tuple(map(self.length, type_.shape))
-        indices = tuple(map(self.node, store.indices))
-        stage = Stage(name, buffer, shape, dtype_of(type_), tuple(axes), indices, value)
+    def _stage(self, name: str, store: AnyValue, begun: Mapping[int, Node]) -> Stage:
+        value, indices = self.node(store.value), tuple(map(self.node, store.indices))
+        buffer = handle_of(store.buffer)
         own = [x for x in post_order(value) if isinstance(x, Load) and x.buffer == buffer]
-        if not own and not any(each.reduced for each in axes):
-            return stage
         if any(each.indices != indices for each in own):
             raise Unsupported(f"block {name} reads other elements of what it fills")
-        if not any(each.reduced for each in axes) and not begun:
-            return stage  # In place: the content so far.
-        if not isinstance(value, Apply) or value.op not in _COMBINED or len(own) != 1:
+        if not any(each.reduced for each in self._loops) and not begun:
+            return self._made(name, store, value)  # In place: what it holds so far.
+        rest = [each for each in getattr(value, "args", ()) if own and each is not own[0]]
+        if not isinstance(value, Apply) or value.op not in _COMBINED or len(rest) != 1:
             raise Unsupported(f"block {name} reduces by what is no known operator")
-        rest = [each for each in value.args if each is not own[0]]
-        if len(rest) != 1:
+        if any(x is own[0] for x in post_order(rest[0])):
             raise Unsupported(f"block {name} reduces by what is no known operator")
-        kind = tuple(axes), indices, rest[0], value.op, begun.get(buffer)
-        return Stage(name, buffer, shape, stage.dtype, *kind)
+        return self._made(name, store, rest[0], value.op, begun.get(buffer))
 
-    def _store_extreme(
-        self, name: str, stores: Sequence[AnyValue], axes: Sequence[Axis], begun: dict[int, Node]
-    ) -> None:
-        """Read the place of the largest or smallest value, and the value."""
+    def _made(
+        self, name: str, store: AnyValue, value: Node, combine: str = "",
+        init: Node | None = None, position: Node | None = None, last: bool = False,
+    ) -> Stage:  # fmt: skip
+        type_ = buffer_type(store.buffer)
+        condition: Node | None = None
+        for each in self._conditions:
+            both = condition, each
+            condition = each if condition is None else Apply("bool", "And", both)  # type: ignore[arg-type]
+        return Stage(
+            name, handle_of(store.buffer), tuple(map(self.length, type_.shape)), dtype_of(type_),
+            tuple(self._loops), tuple(map(self.node, store.indices)), value, combine, init,
+            position, last, condition,
+        )  # fmt: skip
+
+    def _extreme(
+        self, name: str, stores: Sequence[AnyValue], begun: Mapping[int, Node]
+    ) -> list[Stage] | None:
+        """Return what gives the place of the largest or smallest value, and the value."""
         places, values = (handle_of(each.buffer) for each in stores)
-        chosen, kept = (self.node(each.value) for each in stores)
-        refusal = Unsupported(f"block {name} reduces two values by what is no known operator")
-        match kept, chosen:
+        match [self.node(each.value) for each in stores]:
             case (
-                Apply(_, "where", (Apply(_, op, (Load() as own, update)), Load(), again)),
                 Apply(_, "where", (Apply(_, "Or", (better, tie)), Load() as place, position)),
-            ) if op in _FIRST and update is again:
+                Apply(_, "where", (Apply(_, op, (Load() as own, update)), Load(), again)),
+            ) if op in _FIRST and update is again and better.args == (own, update):
                 pass
             case _:
-                raise refusal
-        match better, tie:
-            case (
-                Apply(_, op_, pair),
-                Apply(_, "And", (Apply(_, "EQ", equals), Apply(_, ("LT" | "GT") as order, places_))),
-            ) if op_ == op and pair == equals == (own, update) and places_ == (place, position):
-                if (own.buffer, place.buffer) != (values, places):
-                    raise refusal
+                return None
+        match tie:
+            case Apply(
+                _, "And", (Apply(_, "EQ", equal), Apply(_, "LT" | "GT" as order, (one, other)))
+            ) if equal == (own, update) and (one, other) == (place, position):
+                if (own.buffer, place.buffer, better.op) != (values, places, op):
+                    return None
             case _:
-                raise refusal
-        for store, combine, last in (
-            (stores[0], _FIRST[op], order == "GT"),
-            (stores[1], "Max" if op == "GT" else "Min", False),
-        ):
-            type_, buffer = buffer_type(store.buffer), handle_of(store.buffer)
-            shape = tuple(map(self.length, type_.shape))
-            indices = tuple(map(self.node, store.indices))
-            given = tuple(axes), indices, update, combine, begun.get(buffer), position, last
-            self.stages.append(Stage(name, buffer, shape, dtype_of(type_), *given))
+                return None
+        extreme = "Max" if op == "GT" else "Min"
+        chosen = _FIRST[op], begun.get(places), position, order == "GT"
+        return [
+            self._made(name, stores[0], update, *chosen),
+            self._made(name, stores[1], update, extreme, begun.get(values)),
+        ]
 
     # Expressions.
 
@@ -276,8 +309,8 @@ class Reader:
             return Load(dtype, handle_of(source), tuple(map(self.node, expr.indices)))
         if kind == "Cast":
             return Apply(dtype, "cast", (self.node(expr.value),))
-        if kind == "Not":
-            return Apply(dtype, "Not", (self.node(expr.a),))
+        if kind in ("Not", "BitwiseNot"):
+            return Apply(dtype, kind, (self.node(expr.a),))
         if kind in _PAIRS:
             return Apply(dtype, kind, (self.node(expr.a), self.node(expr.b)))
         if kind == "Select":
@@ -307,11 +340,6 @@ def _leaves(statement: AnyValue) -> list[AnyValue]:
         if type(each).__name__ == "LetStmt":
             pending.append(each.body)
     return found
-
-
-def _is_store(statement: AnyValue) -> bool:
-    kinds = {type(each).__name__ for each in _leaves(statement)}
-    return "BufferStore" in kinds and kinds <= {"BufferStore", "Bind", "LetStmt"}
 
 
 def _key(node: Node) -> tuple[AnyValue, ...]:

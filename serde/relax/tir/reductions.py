@@ -70,16 +70,16 @@ class Reductions(Expressions):
             Unsupported: Relay cannot say it.
         """
         frame = Frame(stage.axes)
-        kept = [each for each in stage.axes if not each.reduced]
         if not stage.combine:
+            if stage.condition is not None:
+                raise Unsupported(f"block {stage.name} runs under a condition")
             spread = self.over(stage.value, frame)
         else:
             spread = self._reduce(stage, frame)
-        outer = Frame(kept)
         order = list[Axis]()
         for node, length in zip(stage.indices, stage.shape, strict=True):
-            digits = outer.digits(outer.index(node), length)
-            if digits is None:
+            digits = frame.digits(frame.index(node), length)
+            if digits is None or any(each.reduced for each in digits):
                 raise Unsupported("only a part of a buffer is filled")
             order += digits
         units = [each for each in spread.axes if each not in order]
@@ -103,7 +103,9 @@ class Reductions(Expressions):
         """Return a reduction, with what it begins with."""
         indices = (frame.index(i) for load in loads_of(stage.value) for i in load.indices)
         inner = frame.split(indices)
-        found = self._product(stage, inner) or self._pool(stage, inner)
+        found = None
+        if stage.condition is None:
+            found = self._product(stage, inner) or self._pool(stage, inner)
         if found is not None:
             found = self.merge(found, inner, frame)
         else:
@@ -126,7 +128,11 @@ class Reductions(Expressions):
 
     def _combine(self, stage: Stage, frame: Frame) -> Spread:
         """Return what is computed everywhere, and then combined."""
-        spread = self.over(stage.value, frame)
+        value = stage.value
+        if stage.condition is not None:
+            neutral = Number(value.dtype, _neutral(stage.combine, value.dtype))
+            value = Apply(value.dtype, "where", (stage.condition, value, neutral))
+        spread = self.over(value, frame)
         reduced = [each for each in frame.axes if each.reduced]
         axes = [each for each in frame.axes if each in spread.axes or each.reduced]
         self._check_size(stage, axes)
@@ -350,14 +356,21 @@ def _factors(value: Node) -> list[Node]:
     return [value]
 
 
+def _neutral(combine: str, dtype: str) -> AnyValue:
+    """Return the number with which combining changes nothing."""
+    if combine in ("Max", "Min"):
+        info = limits(dtype)
+        bound = info.min if combine == "Max" else info.max
+        return float(bound) if is_float(dtype) else int(bound)
+    if combine not in ("Add", "Mul", "And", "Or"):
+        raise Unsupported("only some values are compared")
+    return int(combine in ("Mul", "And"))
+
+
 def _is_neutral(combine: str, init: Number) -> bool:
     """Whether combining with a number changes nothing."""
-    if combine in ("Max", "Min"):
-        is_max = combine == "Max"
-        info = limits(init.dtype)
-        ends = (info.min, -np.inf) if is_max else (info.max, np.inf)
-        return init.value in map(float, ends)
-    return bool(init.value == {"Add": 0, "Mul": 1, "And": True, "Or": False}[combine])
+    infinite = {"Max": -np.inf, "Min": np.inf}.get(combine)
+    return init.value in (_neutral(combine, init.dtype), infinite)
 
 
 def _reaches(window: _Window, length: Dim) -> bool:

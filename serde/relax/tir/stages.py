@@ -9,12 +9,11 @@ from serde.core import dataclass
 from serde.relay.ir import Dim
 
 __all__ = [
-    "Apply", "Axis", "Computation", "Length", "Load", "Node", "Number", "Position", "Stage",
-    "post_order",
+    "Apply", "Axis", "Length", "Load", "Node", "Number", "Position", "Stage", "post_order",
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Axis:
     """A variable that takes each integer from 0 on.
 
@@ -94,6 +93,7 @@ class Stage:
         init: What the combination begins with, None for what the buffer holds already.
         position: What ``argmax`` and ``argmin`` give instead of the value.
         last: Whether they give the last of equal values.
+        condition: Which values are combined, None for all.
     """
 
     name: str
@@ -107,21 +107,7 @@ class Stage:
     init: Node | None = None
     position: Node | None = None
     last: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Computation:
-    """A function of TIR.
-
-    Attributes:
-        inputs: Handles of the buffers that it is given.
-        outputs: Handles of the buffers that it fills.
-        stages: What it does, in order.
-    """
-
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    stages: tuple[Stage, ...]
+    condition: Node | None = None
 
 
 def post_order(*roots: Node) -> Iterator[Node]:
