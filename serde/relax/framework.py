@@ -287,6 +287,11 @@ class Framework:
         """Whether two lengths are the same whatever their variables are."""
         return bool(self._analyzer.can_prove_equal(one, other))
 
+    def are_same(self, one: AnyValue, other: AnyValue) -> bool:
+        """Whether two functions are the same but for the names of their variables."""
+        equal = importlib.import_module("tvm_ffi").structural_equal
+        return bool(equal(one, other, map_free_vars=True))
+
 
 def _first(module: AnyValue, *names: str) -> AnyValue:
     return next(getattr(module, name) for name in names if hasattr(module, name))

@@ -32,6 +32,7 @@ from serde.relax.reflection import (
     plain_value,
 )
 from serde.relax.tir.calls import run_function
+from serde.relax.tir.known import as_operator
 from serde.relay.ir import Any, Call, Constant, Expr, Function, Let, Span, Var, call, const, get
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
 from serde.relay.op.control.body import close
@@ -114,24 +115,26 @@ class FunctionWalk(ImportWalk):
         Raises:
             Unsupported: Relay cannot say it.
         """
-        callee, given, *rest = args
-        name = name_of(callee)
-        type_ = self.framework.type_args(call)[0]
-        results = leaves_of(self.framework, type_)
+        framework, name = self.framework, name_of(args[0])
+        function = self.model.module[name]
+        given = args[1] if isinstance(args[1], list) else [args[1]]
+        type_ = framework.type_args(call)[0]
+        results = leaves_of(framework, type_)
+        types = leaves_of(framework, framework.type_of(call.args[1]))
+        known = as_operator(framework, function, name, types)
+        if known is not None:
+            return self._expand(known, given, Values(), {}, label)
         context = ImportContext(label, len(results), self.lengths, self, None)
-        operands = [*(given if isinstance(given, list) else [given])]
-        inplace = attributes_of(self.framework, call).get("inplace_indices")
+        inplace = attributes_of(framework, call).get("inplace_indices")
         before = self.lengths.names
         try:
-            function = self.model.module[name]
-            found = run_function(
-                self.framework, context, function, operands, results, rest, inplace
-            )
+            found = run_function(framework, context, function, given, results, args[2:], inplace)
         except (Unsupported, TypeInferenceError) as error:
-            raise Unsupported(f"{name}, a function of TIR: {error.reason}") from error
+            reason = error.reason if isinstance(error, Unsupported) else str(error)
+            raise Unsupported(f"{name}, a function of TIR: {reason}") from error
         finally:
             self.lengths.names = before
-        return _regroup(self.framework, type_, iter(map(self.assembly.fold, found)))
+        return _regroup(framework, type_, iter(map(self.assembly.fold, found)))
 
     # Functions that make turns of a loop.
 

@@ -100,6 +100,7 @@ class Reader:
         self._names = count()
         self._loops: list[Axis] = []
         self._conditions: list[Node] = []
+        self._begun: dict[int, Node] = {}
         self._depth = 0
         self.stages: list[Stage] = []
 
@@ -123,7 +124,7 @@ class Reader:
         elif kind == "For":
             self._loop(statement)
         elif kind == "BufferStore":
-            self._store("", [statement], None)
+            self._store("", [statement])
         else:
             raise Unsupported(f"a statement of the kind {kind} outside of blocks")
         self._depth -= 1
@@ -164,19 +165,29 @@ class Reader:
         return node.value if isinstance(node, Number) else None
 
     def _block(self, realize: AnyValue) -> None:
-        block, before = realize.block, len(self._conditions)
+        block, before, begun = realize.block, len(self._conditions), self._begun
         if len(block.match_buffers):
             raise Unsupported(f"block {block.name_hint} takes a part of a buffer as another")
         for each, value in zip(block.iter_vars, realize.iter_values, strict=True):
             self._bind(each, self.node(value))
         if self._plain(realize.predicate) not in (1, True):
             self._conditions.append(self.node(realize.predicate))
+        if block.init is not None:
+            self._begun = begun | self._beginnings(block)
         body = _leaves(block.body)
         if {type(each).__name__ for each in body} & {"BufferStore", "Bind", "LetStmt"}:
-            self._store(block.name_hint, body, block.init)
+            self._store(block.name_hint, body)
         else:
             self.read(block.body)
         del self._conditions[before:]
+        self._begun = begun
+
+    def _beginnings(self, block: AnyValue) -> dict[int, Node]:
+        """Return what reductions begin with, by the handle of the buffer."""
+        stores = _leaves(block.init)
+        if any(type(each).__name__ != "BufferStore" for each in stores):
+            raise Unsupported(f"block {block.name_hint} begins with something else than a value")
+        return {handle_of(each.buffer): self.node(each.value) for each in stores}
 
     def _bind(self, variable: AnyValue, value: Node) -> None:
         """Note what an axis of a block is in terms of the loops around it."""
@@ -191,7 +202,7 @@ class Reader:
                 raise Unsupported("a loop that one block reduces over and another does not")
             each.axis.reduced = True
 
-    def _store(self, name: str, body: Sequence[AnyValue], init: AnyValue) -> None:
+    def _store(self, name: str, body: Sequence[AnyValue]) -> None:
         """Read what a block stores."""
         stores = []
         for each in body:
@@ -202,13 +213,8 @@ class Reader:
                 stores.append(each)
             else:
                 raise Unsupported(f"a statement of the kind {kind} in block {name}")
-        begun = {}
-        for each in () if init is None else _leaves(init):
-            if type(each).__name__ != "BufferStore":
-                raise Unsupported(f"block {name} begins with something else than a value")
-            begun[handle_of(each.buffer)] = self.node(each.value)
-        made = self._extreme(name, stores, begun) if len(stores) == 2 == len(begun) else None
-        made = made or [self._stage(name, each, begun) for each in stores]
+        made = self._extreme(name, stores) if len(stores) == 2 else None
+        made = made or [self._stage(name, each) for each in stores]
         filled = [stage.buffer for stage in made]
         for stage in made:
             read = {x.buffer for x in post_order(stage.value) if isinstance(x, Load)}
@@ -218,20 +224,20 @@ class Reader:
                 raise Unsupported(f"block {name} reads what it has filled before")
         self.stages += made
 
-    def _stage(self, name: str, store: AnyValue, begun: Mapping[int, Node]) -> Stage:
+    def _stage(self, name: str, store: AnyValue) -> Stage:
         value, indices = self.node(store.value), tuple(map(self.node, store.indices))
         buffer = handle_of(store.buffer)
         own = [x for x in post_order(value) if isinstance(x, Load) and x.buffer == buffer]
         if any(each.indices != indices for each in own):
             raise Unsupported(f"block {name} reads other elements of what it fills")
-        if not any(each.reduced for each in self._loops) and not begun:
+        if not any(each.reduced for each in self._loops) and buffer not in self._begun:
             return self._made(name, store, value)  # In place: what it holds so far.
         rest = [each for each in getattr(value, "args", ()) if own and each is not own[0]]
         if not isinstance(value, Apply) or value.op not in _COMBINED or len(rest) != 1:
             raise Unsupported(f"block {name} reduces by what is no known operator")
         if any(x is own[0] for x in post_order(rest[0])):
             raise Unsupported(f"block {name} reduces by what is no known operator")
-        return self._made(name, store, rest[0], value.op, begun.get(buffer))
+        return self._made(name, store, rest[0], value.op, self._begun.get(buffer))
 
     def _made(
         self, name: str, store: AnyValue, value: Node, combine: str = "",
@@ -248,9 +254,7 @@ class Reader:
             position, last, condition,
         )  # fmt: skip
 
-    def _extreme(
-        self, name: str, stores: Sequence[AnyValue], begun: Mapping[int, Node]
-    ) -> list[Stage] | None:
+    def _extreme(self, name: str, stores: Sequence[AnyValue]) -> list[Stage] | None:
         """Return what gives the place of the largest or smallest value, and the value."""
         places, values = (handle_of(each.buffer) for each in stores)
         match [self.node(each.value) for each in stores]:
@@ -270,10 +274,10 @@ class Reader:
             case _:
                 return None
         extreme = "Max" if op == "GT" else "Min"
-        chosen = _FIRST[op], begun.get(places), position, order == "GT"
+        chosen = _FIRST[op], self._begun.get(places), position, order == "GT"
         return [
             self._made(name, stores[0], update, *chosen),
-            self._made(name, stores[1], update, extreme, begun.get(values)),
+            self._made(name, stores[1], update, extreme, self._begun.get(values)),
         ]
 
     # Expressions.
