@@ -16,6 +16,7 @@ from serde.relax.lengths import Lengths, Scalar, Shape
 from serde.relax.loading import to_weight
 from serde.relax.model import RelaxModel
 from serde.relax.ops import TABLE
+from serde.relax.ops.packed import FUNCTIONS as PACKED
 from serde.relax.options import RelaxImportOptions
 from serde.relax.reflection import (
     argument_names,
@@ -45,6 +46,9 @@ CALLS_OF_TIR: Final = (
     "relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad",
 )  # fmt: skip
 """Operators that call a function of TIR."""
+
+TO_SHAPE: Final = "vm.builtin.tensor_to_shape"
+"""The packed function that importers call where they mean the operator."""
 
 
 @dataclass(frozen=True)
@@ -321,6 +325,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         if isinstance(call.op, framework.tvm.ir.Op):
             return self._call_op(call, str(call.op.name), scope, label)
         packed = isinstance(call.op, framework.relax.ExternFunc)
+        packed = packed and name_of(call.op) != TO_SHAPE
         args = [] if packed else [self.value(each, scope, label) for each in call.args]
         if any(map(has_hole, args)):
             return Hole()
@@ -349,6 +354,8 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         framework = self.framework
         refusal = TABLE.refusal(op, 1)
         of_tir = op in CALLS_OF_TIR and op not in self._custom
+        if op == "relax.call_dps_packed" and name_of(call.args[0]) in PACKED:
+            return self._call_packed(call, scope, label)
         if refusal and not (of_tir or op in PLAIN or op in self._custom or self.fallback.has(op)):
             kinds = (framework.relax.ExternFunc, framework.relax.GlobalVar)
             functions = [name_of(each) for each in call.args if isinstance(each, kinds)]
@@ -371,6 +378,17 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         if len(found) != outputs:
             raise Unsupported(f"{len(found)} results for {outputs}")
         return list(found) if several else found[0]
+
+    def _call_packed(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
+        """Return what a function gives that is called by its name."""
+        name, args = (self.value(each, scope, label) for each in call.args)
+        if has_hole(args):
+            return Hole()
+        type_ = self.framework.type_args(call)[0]
+        lengths = [self.lengths.known(self.lengths.read(each)) for each in type_.shape.values]
+        context = ImportContext(label, 1, self.lengths, self, scope)
+        found = PACKED[name](context, tensor_type(lengths, str(type_.dtype)), *args)
+        return self.assembly.fold(found)
 
     def _bind(
         self, op: str, args: Sequence[AnyValue], attributes: dict[str, AnyValue]
