@@ -287,6 +287,11 @@ class Framework:
         """Whether two lengths are the same whatever their variables are."""
         return bool(self._analyzer.can_prove_equal(one, other))
 
+    def packed_name(self, op: str) -> str | None:
+        """Return what legalisation calls in the place of an operator, None for no operator."""
+        operator = self.tvm.ir.Op
+        return operator.get(op).get_attr("FCallPacked") if op in operator.list_op_names() else None
+
     def are_same(self, one: AnyValue, other: AnyValue) -> bool:
         """Whether two functions are the same but for the names of their variables."""
         equal = importlib.import_module("tvm_ffi").structural_equal

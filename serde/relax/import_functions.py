@@ -12,7 +12,6 @@ from serde.errors import FormatError, TypeInferenceError, Unsupported
 from serde.relax.framework import Framework
 from serde.relax.import_context import ImportContext
 from serde.relax.import_walk import (
-    TO_SHAPE,
     Closure,
     ImportWalk,
     Values,
@@ -67,8 +66,6 @@ class FunctionWalk(ImportWalk):
             return self._expand(found.function, args, found.scope, found.names, label)
         if not isinstance(found, self.framework.relax.GlobalVar):
             name = found if isinstance(found, str) else name_of(callee)
-            if name == TO_SHAPE:
-                return self.tensor_to_shape(*args)
             raise Unsupported(f"a packed function, which only TVM can run: {name}", hint=_BEFORE)
         name = name_of(found)
         function = self._functions.get(name)

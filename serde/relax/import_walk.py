@@ -325,7 +325,11 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         if isinstance(call.op, framework.tvm.ir.Op):
             return self._call_op(call, str(call.op.name), scope, label)
         packed = isinstance(call.op, framework.relax.ExternFunc)
-        packed = packed and name_of(call.op) != TO_SHAPE
+        if packed:
+            name = name_of(call.op)
+            op = "relax.tensor_to_shape" if name == TO_SHAPE else name.replace(".run.", ".", 1)
+            if name == TO_SHAPE or framework.packed_name(op) == name:
+                return self._call_op(call, op, scope, label)
         args = [] if packed else [self.value(each, scope, label) for each in call.args]
         if any(map(has_hole, args)):
             return Hole()

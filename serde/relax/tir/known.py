@@ -62,7 +62,7 @@ def as_operator(
     ways = _OPERATORS.get(re.sub(r"\d+$", "", name))
     if ways is None or not all(isinstance(each, framework.TensorType) for each in types):
         return None
-    wanted = function.without_attr("global_symbol")
+    wanted = _unnamed(function)
     for build in ways(relax.op, types):
         variables = [relax.Var(f"x{place}", type_) for place, type_ in enumerate(types)]
         builder = relax.BlockBuilder()
@@ -76,6 +76,13 @@ def as_operator(
                 raise
             continue  # These tensors are none for it.
         made = [each for each in lowered.functions.values() if type(each) is type(function)]
-        if any(framework.are_same(each.without_attr("global_symbol"), wanted) for each in made):
+        if any(framework.are_same(_unnamed(each), wanted) for each in made):
             return module["main"]
     return None
+
+
+def _unnamed(function: AnyValue) -> AnyValue:
+    """Return a function without the attributes that passes give it."""
+    for name in ("global_symbol", "op_pattern"):
+        function = function.without_attr(name)
+    return function
