@@ -60,7 +60,10 @@ def run_function(
     for buffer, type_, dims in zip(filled, results, known, strict=True):
         _match_result(ctx, buffer, type_, dims)
     machine = Reductions(ctx)
-    reader = Reader(framework, ctx.lengths, numbers, machine.most)
+    given = {
+        handle_of(each) for each, value in zip(params, values, strict=True) if value is not None
+    }
+    reader = Reader(framework, ctx.lengths, numbers, given, machine.most)
     for buffer, value in zip(params, values, strict=True):
         if isinstance(value, Expr):
             shape = tuple(map(reader.length, buffer_type(buffer).shape))

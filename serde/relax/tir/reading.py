@@ -6,11 +6,11 @@ does not matter how loops nest or which of them run in parallel; what is not so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from typing import Any as AnyValue, Final
 
-from serde.core import MAX_NESTING, budget, fields
+from serde.core import MAX_NESTING, MAX_RANK, budget, fields
 from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.lengths import Lengths
@@ -28,6 +28,7 @@ from serde.relax.tir.stages import (
     post_order,
 )
 from serde.relay.ir import Dim
+from serde.relay.ir.dims import product
 
 __all__ = ["Reader", "buffer_type"]
 
@@ -78,6 +79,7 @@ class Reader:
         framework: TVM.
         lengths: What variables for lengths stand for.
         numbers: What parameters that are numbers stand for, by their handles.
+        given: Buffers that hold something already, by their handles.
         most: Gives the largest value that an expression has in a frame.
 
     Attributes:
@@ -89,9 +91,11 @@ class Reader:
         framework: Framework,
         lengths: Lengths,
         numbers: Mapping[int, Node],
+        given: Collection[int],
         most: Callable[[Node, Frame], int],
     ) -> None:
         self._framework = framework
+        self._given = given
         self._most = most
         self._lengths = lengths
         self._nodes: dict[int, Node] = dict(numbers)
@@ -119,8 +123,11 @@ class Reader:
         elif kind == "SeqStmt":
             if any(each.reduced for each in self._loops):
                 raise Unsupported("several blocks in a loop over what is reduced")
+            before = len(self.stages)
             for each in statement.seq:
                 self.read(each)
+            if self._loops:
+                self._check_order(self.stages[:before], self.stages[before:])
         elif kind == "For":
             self._loop(statement)
         elif kind == "BufferStore":
@@ -134,6 +141,14 @@ class Reader:
         self._depth += 1
         if self._depth > MAX_NESTING:
             raise Unsupported(f"expressions nested more than {MAX_NESTING} deep")
+
+    def _check_order(self, before: Sequence[Stage], inside: Sequence[Stage]) -> None:
+        """Refuse blocks in one loop of which one changes what another has read, or may read yet."""
+        held = {*self._given, *(stage.buffer for stage in before)}
+        for stage in inside:
+            if stage.buffer in held:
+                raise Unsupported("several blocks in a loop change what was there before")
+            held |= {x.buffer for x in post_order(stage.value) if isinstance(x, Load)}
 
     def _loop(self, loop: AnyValue) -> None:
         step = getattr(loop, "step", None)
@@ -195,6 +210,12 @@ class Reader:
         if kind not in (_SPATIAL, _REDUCED):
             raise Unsupported("a block has an axis that is neither spatial nor reduced")
         self._define(variable.var, value)
+        if kind == _REDUCED:
+            frame = Frame(self._loops)
+            index = frame.index(value)
+            length = product(each.extent for each in frame.axes_of(index))
+            if frame.digits(index, length) is None:
+                raise Unsupported("a block that does not count what it reduces over")
         for each in post_order(value):
             if not isinstance(each, Position) or each.axis.reduced == (kind == _REDUCED):
                 continue
@@ -244,6 +265,8 @@ class Reader:
         init: Node | None = None, position: Node | None = None, last: bool = False,
     ) -> Stage:  # fmt: skip
         type_ = buffer_type(store.buffer)
+        if len(self._loops) > MAX_RANK:
+            raise Unsupported(f"more than {MAX_RANK} loops around block {name}")
         condition: Node | None = None
         for each in self._conditions:
             both = condition, each

@@ -83,7 +83,8 @@ class Reductions(Expressions):
                 raise Unsupported("only a part of a buffer is filled")
             order += digits
         units = [each for each in spread.axes if each not in order]
-        if len(set(order)) != len(order) or any(each.extent != 1 for each in units):
+        once = {each for each in stage.axes if each.extent != 1 and not each.reduced} <= set(order)
+        if len(set(order)) != len(order) or not once or any(each.extent != 1 for each in units):
             raise Unsupported("elements of a buffer are filled more than once")
         axes = [each for each in order if each in spread.axes]
         expr = permuted(spread.expr, [spread.axes.index(each) for each in (*units, *axes)])
