@@ -14,21 +14,16 @@ from serde.relax.reflection import dtype_of, handle_of
 from serde.relax.tir.loads import Buffer
 from serde.relax.tir.reading import Reader, buffer_type
 from serde.relax.tir.reductions import Reductions
-from serde.relax.tir.stages import Length, Node, Number
+from serde.relax.tir.stages import Node
 from serde.relay.ir import Dim, Expr
 
 __all__ = ["run_function"]
 
 
 def run_function(
-    framework: Framework,
-    ctx: ImportContext,
-    function: AnyValue,
-    given: Sequence[AnyValue],
-    results: Sequence[AnyValue],
-    lengths: Sequence[AnyValue] = (),
-    inplace: Sequence[int] | None = None,
-) -> list[Expr]:
+    framework: Framework, ctx: ImportContext, function: AnyValue, given: Sequence[AnyValue],
+    results: Sequence[AnyValue], lengths: Sequence[AnyValue], inplace: Sequence[int] | None,
+) -> list[Expr]:  # fmt: skip
     """Return what a function of TIR computes; names of lengths are its own afterwards.
 
     Args:
@@ -43,50 +38,39 @@ def run_function(
     Raises:
         Unsupported: Relay cannot say it, or it is not called as it is declared.
     """
-    if not hasattr(function, "params") or type(function).__name__ != "PrimFunc":
-        raise Unsupported("it is no function of TIR")
-    kinds = [-1] * len(results) if inplace is None else [int(each) for each in inplace]
-    params = [_buffer(function, each) for each in function.params]
-    more = [each for shape in lengths if isinstance(shape, Shape) for each in shape.dims]
-    values = [*given, *[None] * kinds.count(-1), *(Scalar(dim, "int64") for dim in more)]
+    kinds = [-1] * len(results) if inplace is None else list(inplace)
+    fresh = kinds.count(-1)
+    more = [Scalar(n, "int64") for shape in lengths if isinstance(shape, Shape) for n in shape.dims]
+    values = [*given, *[None] * fresh, *more]
+    params = [_buffer(function, each) for each in getattr(function, "params", ())]
     if len(values) != len(params) or len(kinds) != len(results):
         raise Unsupported(f"{len(values)} arguments and results for {len(params)} parameters")
-    fresh = params[len(given) : len(given) + kinds.count(-1)]
-    own = iter(fresh)
+    own = iter(params[len(given) :])
     filled = [next(own) if kind == -1 else params[kind] for kind in kinds]
-    known = [_lengths_of(framework, ctx, each) for each in results]
+    known = [[ctx.lengths.read(x) for x in framework.lengths(each) or ()] for each in results]
     ctx.lengths.names = {}
     numbers = _bind(ctx, params, values)
     for buffer, type_, dims in zip(filled, results, known, strict=True):
-        _match_result(ctx, buffer, type_, dims)
+        _match_result(ctx, buffer_type(buffer), type_, dims)
     machine = Reductions(ctx)
-    given = {
-        handle_of(each) for each, value in zip(params, values, strict=True) if value is not None
-    }
-    reader = Reader(framework, ctx.lengths, numbers, given, machine.most)
-    for buffer, value in zip(params, values, strict=True):
-        if isinstance(value, Expr):
-            shape = tuple(map(reader.length, buffer_type(buffer).shape))
-            machine.buffers[handle_of(buffer)] = Buffer(value, shape)
+    pairs = zip(map(handle_of, params), params, values, strict=True)
+    tensors = {handle: (x, value) for handle, x, value in pairs if isinstance(value, Expr)}
+    reader = Reader(framework, ctx.lengths, numbers, tensors, machine.most)
+    for handle, (buffer, value) in tensors.items():
+        shape = tuple(map(reader.length, buffer_type(buffer).shape))
+        machine.buffers[handle] = Buffer(value, shape)
     reader.read(function.body)
     for stage in reader.stages:
         machine.buffers[stage.buffer] = Buffer(ctx.fold(machine.stage(stage)), stage.shape)
-    missing = [each for each in filled if handle_of(each) not in machine.buffers]
-    if missing:
+    if not all(handle_of(each) in machine.buffers for each in filled):
         raise Unsupported("it does not fill what it gives")
     return [machine.buffers[handle_of(each)].expr for each in filled]
 
 
 def _buffer(function: AnyValue, param: AnyValue) -> AnyValue:
     """Return the buffer that a parameter is, itself where it is a number."""
-    buffers = getattr(function, "buffer_map", None)
-    return buffers[param] if buffers is not None and param in buffers else param
-
-
-def _lengths_of(framework: Framework, ctx: ImportContext, type_: AnyValue) -> list[Dim] | None:
-    """Return the lengths of a result where it is called."""
-    lengths = framework.lengths(type_)
-    return None if lengths is None else [ctx.lengths.read(each) for each in lengths]
+    buffers = getattr(function, "buffer_map", {})
+    return buffers.get(param, param)
 
 
 def _bind(
@@ -95,19 +79,15 @@ def _bind(
     """Note what lengths arguments show, and return the parameters that are numbers."""
     numbers: dict[int, Node] = {}
     for param, value in zip(params, values, strict=True):
+        type_ = buffer_type(param)
         if isinstance(value, Scalar):
-            dtype, held = dtype_of(param), value.value
-            if isinstance(held, (bool, int, float)):
-                numbers[handle_of(param)] = Number(dtype, held)
-            else:
-                numbers[handle_of(param)] = Length(dtype, held)
+            held = value.value
+            kind = "number" if isinstance(held, (bool, int, float)) else "length"
+            numbers[handle_of(param)] = Node(kind, dtype_of(param), held=held)
             if not isinstance(held, float):
                 source = partial(ctx.lengths.tensor, held)
                 ctx.lengths.match_length(param, ctx.lengths.known(held), source)
-        elif isinstance(value, Expr):
-            type_ = buffer_type(param)
-            if type_ is param and not hasattr(param, "shape"):
-                raise Unsupported("a tensor is given for what is no buffer")
+        elif isinstance(value, Expr) and hasattr(type_, "shape"):
             ctx.lengths.match(type_.shape, value)
             if dtype_of(type_) != ctx.dtype(value):
                 raise Unsupported(f"a tensor of {ctx.dtype(value)} for one of {dtype_of(type_)}")
@@ -117,16 +97,11 @@ def _bind(
 
 
 def _match_result(
-    ctx: ImportContext, buffer: AnyValue, type_: AnyValue, dims: Sequence[Dim] | None
+    ctx: ImportContext, buffer: AnyValue, type_: AnyValue, dims: Sequence[Dim]
 ) -> None:
     """Note what lengths the type of a result shows."""
-    shape = buffer_type(buffer).shape
-    if str(type_.dtype) != dtype_of(buffer_type(buffer)):
-        raise Unsupported(f"a result of {type_.dtype} from a buffer of another dtype")
-    if dims is None:
-        return
-    if len(dims) != len(shape):
-        raise Unsupported(f"a result of {len(dims)} axes from a buffer of {len(shape)}")
-    for length, dim in zip(shape, dims, strict=True):
+    if str(type_.dtype) != dtype_of(buffer) or len(dims) not in (0, len(buffer.shape)):
+        raise Unsupported(f"a result of another type than its buffer: {type_!s:.100}")
+    for length, dim in zip(buffer.shape, dims, strict=False):
         source = partial(ctx.lengths.tensor, dim)
         ctx.lengths.match_length(length, ctx.lengths.known(dim), source)

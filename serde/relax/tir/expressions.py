@@ -13,61 +13,35 @@ from serde.core import allocation, budget
 from serde.core.weights import Array, numpy_dtype
 from serde.errors import Unsupported
 from serde.relax.import_context import ImportContext
-from serde.relax.tir.indexing import Frame, loads_of
+from serde.relax.tir.indexing import Frame
 from serde.relax.tir.loads import Loads, Spread, fold
-from serde.relax.tir.stages import Apply, Axis, Length, Load, Node, Number, Position, post_order
+from serde.relax.tir.stages import Axis, Node, post_order
 from serde.relay.ir import Any, Constant, Dim, Expr, Tuple, call, is_float
 from serde.walk.expansion.functions import arctan2
 
-__all__ = ["Expressions"]
+__all__ = ["FUNCTIONS", "Expressions"]
 
-_SAME: Final = [
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "ceil",
-    "cos",
-    "cosh",
-    "erf",
-    "exp",
-    "floor",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "log",
-    "log10",
-    "log2",
-    "rsqrt",
-    "sigmoid",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-    "trunc",
-]
+_SAME: Final = (
+    "abs acos acosh asin asinh atan atanh bitwise_and bitwise_not bitwise_or bitwise_xor ceil cos "
+    "cosh erf exp floor isfinite isinf isnan log log10 log2 rsqrt sigmoid sin sinh sqrt tan tanh "
+    "trunc where"
+)
 """Functions that TIR and Relay call the same."""
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Expr]]] = {
-    **{name: getattr(relay, name) for name in _SAME},
+    **{name: getattr(relay, name) for name in _SAME.split(" ")},
     "Add": relay.add, "Sub": relay.subtract, "Mul": relay.multiply,
     "FloorDiv": relay.floor_divide, "FloorMod": relay.floor_mod,
     "Min": relay.minimum, "Max": relay.maximum, "pow": relay.power,
     "EQ": relay.equal, "NE": relay.not_equal, "LT": relay.less, "LE": relay.less_equal,
     "GT": relay.greater, "GE": relay.greater_equal,
     "And": relay.logical_and, "Or": relay.logical_or, "Not": relay.logical_not,
-    "BitwiseAnd": relay.bitwise_and, "bitwise_and": relay.bitwise_and,
-    "BitwiseOr": relay.bitwise_or, "bitwise_or": relay.bitwise_or,
-    "BitwiseXor": relay.bitwise_xor, "bitwise_xor": relay.bitwise_xor,
-    "BitwiseNot": relay.bitwise_not, "bitwise_not": relay.bitwise_not,
+    "BitwiseAnd": relay.bitwise_and, "BitwiseOr": relay.bitwise_or,
+    "BitwiseXor": relay.bitwise_xor, "BitwiseNot": relay.bitwise_not,
     "LShift": relay.left_shift, "shift_left": relay.left_shift,
     "RShift": relay.right_shift, "shift_right": relay.right_shift,
-    "where": relay.where, "fabs": relay.abs, "abs": relay.abs,
+    "fabs": relay.abs, "atan2": arctan2, "log1p": partial(call, "serde.log1p"),
     "nearbyint": partial(call, "serde.round_even"), "round": partial(call, "serde.round_even"),
-    "log1p": partial(call, "serde.log1p"), "atan2": arctan2,
 }  # fmt: skip
 """What functions of TIR are in Relay."""
 
@@ -87,6 +61,11 @@ class Expressions(Loads):
         super().__init__(ctx)
         self._made: dict[tuple[Frame, Node], Spread] = {}
 
+    def over(self, node: Node, frame: Frame) -> Spread:
+        """Return an expression, computed over digits of axes where its loads divide them."""
+        inner = frame.split([node])
+        return self.merge(self.compute(node, inner), inner, frame)
+
     def compute(self, node: Node, frame: Frame) -> Spread:
         """Return an expression for all positions of a frame."""
         key = frame, node
@@ -96,29 +75,25 @@ class Expressions(Loads):
         return self._made[key]
 
     def _compute(self, node: Node, frame: Frame) -> Spread:
-        match node:
-            case Number(dtype, value):
-                return Spread(self.ctx.const(value, dtype), ())
-            case Length(dtype, dim):
-                return self._integer(dim, frame, dtype)
-            case Position(dtype):
-                return self._integer(frame.index(node), frame, dtype)
-            case Load():
-                return self.load(node, frame)
-            case Apply(dtype, "where", (condition, one, other)):
-                return self._choose(dtype, condition, one, other, frame)
-            case Apply(dtype, op, args):
-                spreads = [self.compute(each, frame) for each in args]
-                exprs, axes = self.align(spreads, frame)
-                return Spread(self._apply(dtype, op, exprs), axes)
-        raise Unsupported(f"an expression of the kind {type(node).__name__}")
+        if node.op == "number":
+            return Spread(self.ctx.const(node.held, node.dtype), ())
+        if node.op in ("axis", "length"):
+            return self._integer(frame.index(node), frame, node.dtype)
+        if node.op == "load":
+            return self.load(node, frame)
+        made = self._part(node, frame) if node.op == "where" else None
+        if made is not None:
+            return made
+        inner = frame.loosened() if node.op == "where" else frame
+        exprs, axes = self.align([self.compute(each, inner) for each in node.args], frame)
+        return Spread(self._apply(node, exprs), axes)
 
-    def _apply(self, dtype: str, op: str, args: Sequence[Expr]) -> Expr:
-        given = self.ctx.dtype(args[0])
+    def _apply(self, node: Node, args: Sequence[Expr]) -> Expr:
+        given, op = self.ctx.dtype(args[0]), node.op
         if op == "cast":
-            made = args[0] if given == dtype else relay.cast(args[0], dtype)
+            made = args[0] if given == node.dtype else relay.cast(args[0], node.dtype)
         elif op == "reinterpret":
-            made = relay.reinterpret(args[0], dtype)
+            made = relay.reinterpret(args[0], node.dtype)
         elif op in ("Div", "Mod"):
             exact = relay.divide if is_float(given) else relay.trunc_divide
             made = (exact if op == "Div" else relay.trunc_mod)(*args)
@@ -126,8 +101,8 @@ class Expressions(Loads):
             made = FUNCTIONS[op](*args)
         else:
             raise Unsupported(f"the function {op} of scalars")
-        if self.ctx.dtype(made) != dtype:
-            raise Unsupported(f"{op} of {given} that gives {dtype}")
+        if self.ctx.dtype(made) != node.dtype:
+            raise Unsupported(f"{op} of {given} that gives {node.dtype}")
         return fold(made)
 
     def _integer(self, dim: Dim, frame: Frame, dtype: str) -> Spread:
@@ -135,27 +110,20 @@ class Expressions(Loads):
         found = frame.affine(dim)
         if found is None:
             raise Unsupported("a variable that is no sum of others")
-        parts = [Spread(self._scalar(found.start, dtype), ())]
-        for axis, factor in found.factors.items():
+        total = Spread(fold(relay.cast(self.ctx.lengths.tensor(found[0]), dtype)), ())
+        for axis, factor in found[1].items():
             values: Expr
-            if isinstance(axis.extent, int):
+            if isinstance(axis.extent, int) and isinstance(factor, int):
                 counted = allocation.positions(axis.extent) * factor
                 values = Constant(counted.astype(numpy_dtype(dtype)))
             else:
-                last = self.ctx.lengths.tensor(axis.extent)
-                values = relay.arange(_int64(0), last, _int64(1), dtype="int64")
-                values = relay.cast(relay.multiply(values, _int64(factor)), dtype)
-            parts.append(Spread(values, (axis,)))
-        if found.start == 0 and len(parts) > 1:
-            del parts[0]
-        exprs, axes = self.align(parts, frame)
-        total = exprs[0]
-        for each in exprs[1:]:
-            total = fold(relay.add(total, each))
-        return Spread(total, axes)
-
-    def _scalar(self, dim: Dim, dtype: str) -> Expr:
-        return fold(relay.cast(self.ctx.lengths.tensor(dim), dtype))
+                ends = (self.ctx.lengths.tensor(each) for each in (0, axis.extent, 1))
+                values = relay.arange(*ends, dtype="int64")
+                values = relay.multiply(values, self.ctx.lengths.tensor(factor))
+                values = relay.cast(values, dtype)
+            exprs, axes = self.align([total, Spread(values, (axis,))], frame)
+            total = Spread(fold(relay.add(*exprs)), axes)
+        return total
 
     def most(self, node: Node, frame: Frame) -> int:
         """Return the largest value that an expression has.
@@ -172,16 +140,13 @@ class Expressions(Loads):
 
     def align(self, spreads: Sequence[Spread], frame: Frame) -> tuple[list[Expr], tuple[Axis, ...]]:
         """Return tensors that broadcast against each other, and the axes of what that gives."""
-        used = {axis for each in spreads for axis in each.axes}
-        axes = tuple(each for each in frame.axes if each in used)
+        axes = tuple(e for e in frame.axes if any(e in spread.axes for spread in spreads))
         return [self._expand(each, axes) for each in spreads], axes
 
     def _expand(self, spread: Spread, axes: Sequence[Axis]) -> Expr:
         """Return a tensor with axes of one element where it has none, but those in front."""
-        if not spread.axes:
-            return spread.expr
         expr = spread.expr
-        first = axes.index(spread.axes[0])
+        first = axes.index(spread.axes[0]) if spread.axes else len(axes)
         for place, axis in enumerate(axes[first:]):
             if axis not in spread.axes:
                 expr = fold(relay.expand_dims(expr, place))
@@ -196,146 +161,109 @@ class Expressions(Loads):
 
     def merge(self, spread: Spread, inner: Frame, frame: Frame) -> Spread:
         """Return what was computed over digits of axes over these axes themselves."""
-        axes, kept = list[Axis](), list[Axis]()
-        for outer in frame.axes:
-            digits = inner.parts.get(outer, [outer])
-            if any(each in spread.axes for each in digits):
-                axes += digits
-                kept.append(outer)
-        whole = self.broadcast(spread, axes)
-        if len(axes) != len(kept):
-            whole = self.reshape(whole, [each.extent for each in kept])
-        return Spread(whole, tuple(kept))
-
-    def over(self, node: Node, frame: Frame) -> Spread:
-        """Return an expression, computed over digits of axes where its loads divide them."""
-        inner = frame.split(frame.index(i) for load in loads_of(node) for i in load.indices)
-        return self.merge(self.compute(node, inner), inner, frame)
+        digits = {axis: inner.parts.get(axis, [axis]) for axis in frame.axes}
+        kept = tuple(e for e in frame.axes if any(each in spread.axes for each in digits[e]))
+        whole = self.broadcast(spread, [each for axis in kept for each in digits[axis]])
+        return Spread(self.reshape(whole, [each.extent for each in kept]), kept)
 
     # Conditions.
 
-    def _choose(self, dtype: str, condition: Node, one: Node, other: Node, frame: Frame) -> Spread:
-        """Return one of two values, each computed where it is wanted if that is a part."""
+    def _part(self, node: Node, frame: Frame) -> Spread | None:
+        """Return one of two values where a condition holds in a part, None if it is no part."""
+        condition, one, other = node.args
         runs = self._runs(condition, frame)
-        if runs is not None:
-            if any(run.count == 0 for run in runs.values()):
-                return self.compute(other, frame)
-            runs = {axis: run for axis, run in runs.items() if run != (0, 1, axis.extent)}
-            if not runs:
-                return self.compute(one, frame)
-            made = self._pad(one, other, runs, frame) or self._join(one, other, runs, frame)
-            if made is not None:
-                return made
-        loose = frame.loosened()
-        spreads = [self.compute(each, loose) for each in (condition, one, other)]
-        exprs, axes = self.align(spreads, frame)
-        return Spread(self._apply(dtype, "where", exprs), axes)
+        if runs is None and condition.op == "And":
+            first, second = condition.args
+            if not any(True for _ in post_order(condition, "load")):
+                inner = Node("where", node.dtype, (second, one, other))
+                return self._part(Node("where", node.dtype, (first, inner, other)), frame)
+        if runs is None:
+            return None
+        if any(run.count == 0 for run in runs.values()):
+            return self.compute(other, frame)
+        runs = {axis: run for axis, run in runs.items() if run != (0, 1, axis.extent)}
+        if not runs:
+            return self.compute(one, frame)
+        return self._pad(one, other, runs, frame) or self._join(one, other, runs, frame)
 
     def _runs(self, condition: Node, frame: Frame) -> dict[Axis, _Run] | None:
         """Return which values of axes, each by itself, make a condition true."""
-        parts, pending = list[Node](), [condition]
+        masks, runs = dict[Axis, Array](), dict[Axis, _Run | None]()
+        pending = [condition]
         while pending:
-            each = pending.pop()
-            if isinstance(each, Apply) and each.op == "And":
-                pending += each.args
-            else:
-                parts.append(each)
-        masks: dict[Axis, Array] = {}
-        runs: dict[Axis, _Run] = {}
-        for part in parts:
-            nodes = list(post_order(part))
-            if any(isinstance(each, Load) for each in nodes):
-                return None
-            places = [frame.index(each) for each in nodes if isinstance(each, Position)]
+            part = pending.pop()
+            if part.op == "And":
+                pending += part.args
+                continue
+            places = [frame.index(each) for each in post_order(part, "axis")]
             used = {axis for each in places for axis in frame.axes_of(each)}
-            if len(used) != 1:
+            if len(used) != 1 or any(True for _ in post_order(part, "load")):
                 return None
             (axis,) = used
-            if isinstance(axis.extent, int):
-                mask = self.compute(part, frame)
-                if not isinstance(mask.expr, Constant):
+            if not isinstance(axis.extent, int):
+                if axis in runs:
                     return None
-                held = np.broadcast_to(mask.expr.data, (axis.extent,))
-                masks[axis] = masks[axis] & held if axis in masks else held
-            else:
-                found = _interval(part, axis, frame)
-                if found is None or (axis in runs and runs[axis] != found):
-                    found = None if found is None else _intersect(runs[axis], found, frame)
-                if found is None:
-                    return None
-                runs[axis] = found
-        for axis, mask_ in masks.items():
-            run = _run_of(mask_)
-            if run is None:
+                runs[axis] = _interval(part, axis, frame)
+                continue
+            mask = self.compute(part, frame).expr
+            if not isinstance(mask, Constant):
                 return None
-            runs[axis] = run
-        return runs
+            masks[axis] = np.logical_and(masks.get(axis, True), mask.data)
+            runs[axis] = _run_of(np.broadcast_to(masks[axis], (axis.extent,)))
+        found = {axis: run for axis, run in runs.items() if run is not None}
+        return found if len(found) == len(runs) else None
 
     def _pad(
         self, one: Node, other: Node, runs: Mapping[Axis, _Run], frame: Frame
     ) -> Spread | None:
         """Return a part of a tensor between one and the same number."""
-        if any(isinstance(each, (Load, Position)) for each in post_order(other)):
+        fill = self.compute(other, frame) if other.op in ("number", "cast") else None
+        if fill is None or fill.axes:
             return None
-        fill = self.compute(other, frame).expr
-        steps, widths = dict[Axis, int](), dict[Axis, tuple[int, int]]()
         inner, parts = frame, dict[Axis, Axis]()
+        widths = dict[Axis, tuple[int, int]]()
         for axis, run in runs.items():
             behind = axis.extent - run.start - (run.count - 1) * run.step - 1
             if not isinstance(run.start, int) or not isinstance(behind, int):
                 return None
-            if run.step > 1:
-                steps[axis] = run.step
             widths[axis] = run.start, behind
-            inner, parts[axis] = inner.restricted(axis, run.start, run.step, run.count)
-        if steps and not isinstance(fill, Constant):
-            return None
+            inner, part = inner.restricted(axis, *run)
+            parts[part] = axis
         found = self.over(one, inner)
-        back = {part: axis for axis, part in parts.items()}
-        axes = [each for each in inner.axes if each in found.axes or each in back]
+        axes = [each for each in inner.axes if each in found.axes or each in parts]
         expr = self.broadcast(found, axes)
-        kept = tuple(back.get(each, each) for each in axes)
-        if steps and isinstance(fill, Constant):
-            strides = [steps.get(each, 1) for each in kept]
-            expr = relay.nn.dilate(expr, strides, dilation_value=float(fill.data))
-        if any(any(each) for each in widths.values()):
-            expr = relay.nn.pad(expr, [widths.get(each, (0, 0)) for each in kept], fill)
+        kept = tuple(parts.get(each, each) for each in axes)
+        steps = [runs[each].step if each in runs else 1 for each in kept]
+        if any(step > 1 for step in steps):
+            if not isinstance(fill.expr, Constant):
+                return None
+            expr = relay.nn.dilate(expr, steps, dilation_value=float(fill.expr.data))
+        sides = [widths.get(each, (0, 0)) for each in kept]
+        expr = relay.nn.pad(expr, sides, fill.expr) if any(map(any, sides)) else expr
         return Spread(fold(expr), kept)
 
     def _join(
         self, one: Node, other: Node, runs: Mapping[Axis, _Run], frame: Frame
     ) -> Spread | None:
         """Return two parts behind each other."""
-        if len(runs) != 1:
-            return None
-        ((axis, run),) = runs.items()
+        ((axis, run), *more) = runs.items()
         end = run.start + run.count
-        if run.step != 1 or (run.start != 0 and end != axis.extent):
+        if more or run.step != 1 or (run.start != 0 and end != axis.extent):
             return None
+        sides = [(other, 0, run.start), (one, run.start, run.count)]
         if run.start == 0:
-            sides = [(one, run.start, run.count), (other, end, axis.extent - run.count)]
-        else:
-            sides = [(other, 0, run.start), (one, run.start, run.count)]
-        spreads, whole = [], set[Axis]()
+            sides = [(one, 0, run.count), (other, end, axis.extent - run.count)]
+        found, parts = list[Spread](), list[Axis]()
         for node, start, count in sides:
             inner, part = frame.restricted(axis, start, 1, count)
-            found = self.over(node, inner)
-            axes = [each for each in inner.axes if each in found.axes or each is part]
-            kept = tuple(axis if each is part else each for each in axes)
-            spreads.append((Spread(self.broadcast(found, axes), kept), part))
-            whole.update(kept)
-        ordered = [each for each in frame.axes if each in whole]
-        exprs = []
-        for spread, part in spreads:
-            axes = [part if each is axis else each for each in ordered]
-            own = tuple(part if each is axis else each for each in spread.axes)
-            exprs.append(self.broadcast(Spread(spread.expr, own), axes))
-        made = relay.concatenate(Tuple(exprs), axis=ordered.index(axis))
-        return Spread(fold(made), tuple(ordered))
-
-
-def _int64(value: int) -> Constant:
-    return Constant(np.array(value, np.int64))
+            found.append(self.over(node, inner))
+            parts.append(part)
+        whole = tuple(e for e in frame.axes if e is axis or any(e in x.axes for x in found))
+        exprs = [
+            self.broadcast(spread, [part if each is axis else each for each in whole])
+            for spread, part in zip(found, parts, strict=True)
+        ]
+        return Spread(fold(relay.concatenate(Tuple(exprs), axis=whole.index(axis))), whole)
 
 
 def _run_of(mask: Array) -> _Run | None:
@@ -344,44 +272,18 @@ def _run_of(mask: Array) -> _Run | None:
     if places.size < 2:
         return _Run(int(places[0]) if places.size else 0, 1, int(places.size))
     step = int(places[1] - places[0])
-    if (np.diff(places) != step).any():
-        return None
-    return _Run(int(places[0]), step, int(places.size))
+    return None if (np.diff(places) != step).any() else _Run(int(places[0]), step, places.size)
 
 
 def _interval(part: Node, axis: Axis, frame: Frame) -> _Run | None:
     """Return the values of an axis of any length for which a comparison is true."""
-    if not isinstance(part, Apply) or len(part.args) != 2:
+    if part.op not in ("LT", "LE", "GT", "GE"):
         return None
-    one, other = (frame.index(each) for each in part.args)
-    least = {
-        "LT": other - one - 1, "LE": other - one, "GT": one - other - 1, "GE": one - other,
-    }.get(part.op, Any())  # fmt: skip
-    found = frame.affine(least)
-    if found is None or found.factors.get(axis) not in (1, -1) or len(found.factors) != 1:
+    less, more = map(frame.index, part.args if part.op[0] == "L" else part.args[::-1])
+    found = frame.affine(more - less - (part.op[1] == "T"))
+    if found is None or found[1] not in ({axis: 1}, {axis: -1}):
         return None
-    begin: Dim
-    if found.factors[axis] == 1:
-        begin, end = found.start * -1, axis.extent
-    else:
-        begin, end = 0, found.start + 1
-    if not frame.is_inside(begin, axis.extent + 1) or not frame.is_inside(end, axis.extent + 1):
-        return None
-    return _Run(begin, 1, end - begin)
-
-
-def _intersect(one: _Run, other: _Run, frame: Frame) -> _Run | None:
-    """Return where two intervals overlap, if it is known which begins and ends where."""
-    begins, ends = (one.start, other.start), (one.start + one.count, other.start + other.count)
-    begin = _extreme(begins, frame, largest=True)
-    end = _extreme(ends, frame, largest=False)
-    if begin is None or end is None or not frame.is_at_most(begin, end):
-        return None
-    return _Run(begin, 1, end - begin)
-
-
-def _extreme(pair: Sequence[Dim], frame: Frame, *, largest: bool) -> Dim | None:
-    one, other = pair
-    if frame.is_at_most(other, one):
-        return one if largest else other
-    return (other if largest else one) if frame.is_at_most(one, other) else None
+    begin, end = (found[0] * -1, axis.extent) if found[1][axis] == 1 else (0, found[0] + 1)
+    fits = frame.is_at_most(0, begin) and frame.is_at_most(begin, end)
+    known = fits and frame.is_at_most(end, axis.extent) and not isinstance(end, Any)
+    return _Run(begin, 1, end - begin) if known else None

@@ -8,27 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
 
-from serde.relax.tir.stages import Apply, Axis, Length, Load, Node, Number, Position, post_order
+from serde.relax.tir.stages import Axis, Node, post_order
 from serde.relay.ir import Any, Dim, FloorDiv, symbol
 from serde.relay.ir.dims import SymDim, product, substitute
 
-__all__ = ["Affine", "Frame", "flat_index", "loads_of"]
-
-_INTEGERS: Final = ("int", "uint", "bool")
-
-
-class Affine(NamedTuple):
-    """A sum of axes with factors.
-
-    Attributes:
-        start: What it is where all axes are 0.
-        factors: What each axis is multiplied by, none by 0.
-    """
-
-    start: Dim
-    factors: dict[Axis, int]
+__all__ = ["Frame", "flat_index"]
 
 
 class Frame:
@@ -38,35 +23,61 @@ class Frame:
         axes: What is iterated over, in order.
         values: What the axes of the stage are in terms of these, if not themselves.
         guarded: Whether loads may be outside of their buffers, where their value is not used.
-
-    Attributes:
         parts: The digits of axes of the frame that this one was split from.
     """
 
     def __init__(
-        self,
-        axes: Iterable[Axis],
-        values: Mapping[Axis, Dim] | None = None,
-        *,
-        guarded: bool = False,
-    ) -> None:
+        self, axes: Iterable[Axis], values: Mapping[Axis, Dim] | None = None,
+        guarded: bool = False, parts: Mapping[Axis, Sequence[Axis]] | None = None,
+    ) -> None:  # fmt: skip
         self.axes = tuple(axes)
-        self.values = dict(values or {each: symbol(each.name) for each in self.axes})
         self.guarded = guarded
+        self.parts = parts or {}
+        self._values = dict(values or {each: symbol(each.name) for each in self.axes})
         self._named = {each.name: each for each in self.axes}
-        self.parts: dict[Axis, list[Axis]] = {}
         self._indices: dict[Node, Dim] = {}
         self._bounds: dict[tuple[Dim, int], Dim] = {}
 
-    def replaced(self, axis: Axis, parts: Sequence[Axis], value: Dim) -> Frame:
-        """Return the same with an axis in terms of others, which stand in its place."""
-        axes = [new for each in self.axes for new in (parts if each is axis else (each,))]
-        values = {each: substitute(dim, {axis.name: value}) for each, dim in self.values.items()}
-        return Frame(axes, values, guarded=self.guarded)
-
     def loosened(self) -> Frame:
         """Return the same where loads may be outside of their buffers."""
-        return self if self.guarded else Frame(self.axes, self.values, guarded=True)
+        return self if self.guarded else Frame(self.axes, self._values, True)
+
+    def restricted(self, axis: Axis, start: Dim, step: int, extent: Dim) -> tuple[Frame, Axis]:
+        """Return the frame of some values of an axis, and the axis that counts them."""
+        part = Axis(f"{axis.name}_from", extent, axis.reduced)
+        return self._replaced(axis, [part], symbol(part.name) * step + start), part
+
+    def _replaced(self, axis: Axis, parts: Sequence[Axis], value: Dim) -> Frame:
+        axes = [new for each in self.axes for new in (parts if each is axis else (each,))]
+        values = {each: substitute(dim, {axis.name: value}) for each, dim in self._values.items()}
+        return Frame(axes, values, self.guarded)
+
+    def split(self, roots: Iterable[Node]) -> Frame:
+        """Return the same with axes in digits where loads in expressions divide them."""
+        loads = [load for root in roots for load in post_order(root, "load")]
+        points: dict[Axis, set[int]] = {}
+        for atom in _quotients(self.index(each) for load in loads for each in load.args):
+            by, numerator = atom.denominator, atom.numerator
+            axis = self._named.get((isinstance(numerator, SymDim) and numerator.name) or "")
+            if axis is not None and isinstance(by, int):
+                points.setdefault(axis, set()).add(by)
+        frame, known = self, dict[Axis, list[Axis]]()
+        for axis, found in points.items():
+            steps = [1, *sorted(found)]
+            whole = axis.extent // steps[-1]
+            if whole * steps[-1] != axis.extent or any(b % a for a, b in pairwise(steps)):
+                continue
+            lengths = [*(later // one for one, later in pairwise(steps)), whole]
+            digits = [
+                Axis(f"{axis.name}_{step}", length, axis.reduced)
+                for step, length in zip(steps, lengths, strict=True)
+            ]
+            value: Dim = 0
+            for step, digit in zip(steps, digits, strict=True):
+                value = value + symbol(digit.name) * step
+            known[axis] = digits[::-1]
+            frame = frame._replaced(axis, known[axis], value)
+        return Frame(frame.axes, frame._values, self.guarded, known) if known else self
 
     # Polynomials.
 
@@ -78,237 +89,125 @@ class Frame:
         return self._indices[node]
 
     def _index(self, node: Node) -> Dim:
-        if not node.dtype.startswith(_INTEGERS):
+        if not node.dtype.startswith(("int", "uint", "bool")):
             return Any()
-        match node:
-            case Number(_, value):
-                return int(value)
-            case Position(_, axis):
-                return self.values[axis] if axis.extent != 1 or axis.reduced else 0
-            case Length(_, dim):
-                return dim
-            case Apply(_, "cast", (value,)):
-                return self._indices[value]
-            case Apply(_, op, (one, other)):
-                return self._combine(op, self._indices[one], self._indices[other])
-        return Any()
+        args = [self._indices[each] for each in node.args]
+        if node.op == "number":
+            return int(node.held)
+        if node.op == "axis":
+            return self._values[node.held] if node.held.extent != 1 or node.held.reduced else 0
+        if node.op == "length":
+            return node.held  # type: ignore[no-any-return]
+        if node.op == "cast":
+            return args[0]
+        return self._combine(node.op, *args) if len(args) == 2 and node.op != "load" else Any()
 
     def _combine(self, op: str, one: Dim, other: Dim) -> Dim:
-        if op == "Add":
-            return self._simplify(one + other)
-        if op == "Sub":
-            return self._simplify(one - other)
+        if op in ("Add", "Sub"):
+            return self._simplify(one + other if op == "Add" else one - other)
         if op == "Mul":
             return one * other
-        if op in ("Div", "Mod") and not _is_number(self.least(one)):
-            return Any()
-        if op in ("FloorDiv", "Div"):
-            return self.floor_divide(one, other)
-        if op in ("FloorMod", "Mod"):
-            return self._simplify(one - other * self.floor_divide(one, other))
         if op in ("Max", "Min"):
-            largest = op == "Max"
-            if _is_number(self.least(one - other)):
-                return one if largest else other
-            if _is_number(self.least(other - one)):
-                return other if largest else one
-        return Any()
-
-    def floor_divide(self, one: Dim, other: Dim) -> Dim:
-        """Return a quotient, without parts that are 0 for all values of the axes."""
-        if isinstance(one, Any) or isinstance(other, Any) or not _is_positive(other):
+            if self.is_at_most(other, one):
+                return one if op == "Max" else other
+            return (other if op == "Max" else one) if self.is_at_most(one, other) else Any()
+        divides = op in ("FloorDiv", "FloorMod")
+        divides = divides or (op in ("Div", "Mod") and self.is_at_most(0, one))
+        if not divides or not self.is_at_most(1, other) or isinstance(one, Any):
             return Any()
-        return self._simplify(one // other)
+        quotient = self._simplify(one // other)
+        return quotient if op.endswith("Div") else self._simplify(one - other * quotient)
 
     def _simplify(self, dim: Dim) -> Dim:
         """Return a polynomial without quotients of what is less than the divisor."""
-        if not isinstance(dim, SymDim):
-            return dim
         total: Dim = 0
-        for monomial, factor in dim.terms:
+        for monomial, factor in _terms(dim):
             atoms = [atom for atom, _ in monomial if isinstance(atom, FloorDiv)]
-            if not any(map(self._vanishes, atoms)):
-                total = total + SymDim(((monomial, factor),)) if monomial else total + factor
-        return total
+            if not any(self.is_inside(atom.numerator, atom.denominator) for atom in atoms):
+                total = total + _term(monomial, factor)
+        return Any() if isinstance(dim, Any) else total
 
-    def _vanishes(self, atom: FloorDiv) -> bool:
-        least = self.least(atom.numerator)
-        most = self.most(atom.numerator)
-        return _is_number(least) and _is_number(self.least(atom.denominator - 1 - most))
-
-    # Bounds.
-
-    def least(self, dim: Dim) -> Dim:
-        """Return the least value of a polynomial, anonymous if it is not known."""
-        return self._bound(dim, -1)
-
-    def most(self, dim: Dim) -> Dim:
-        """Return the largest value of a polynomial, anonymous if it is not known."""
-        return self._bound(dim, 1)
+    # Bounds. Lengths are at least 1, as nothing is computed over others.
 
     def _bound(self, dim: Dim, sign: int) -> Dim:
-        """Return a bound; lengths are at least 1, as nothing is computed over others."""
-        if not isinstance(dim, SymDim):
+        """Return the largest value of a polynomial, or the least, anonymous if it is not known."""
+        if isinstance(dim, Any):
             return dim
         if (dim, sign) not in self._bounds:
             total: Dim = 0
-            for monomial, factor in dim.terms:
+            for monomial, factor in _terms(dim):
                 term: Dim = factor
                 for atom, power in monomial:
                     for _ in range(power):
-                        term = term * self._bound_of(atom, largest=factor * sign > 0)
+                        term = term * self._bound_of(atom, factor * sign > 0)
                 total = total + term
             self._bounds[dim, sign] = total
         return self._bounds[dim, sign]
 
-    def _bound_of(self, atom: str | FloorDiv, *, largest: bool) -> Dim:
+    def _bound_of(self, atom: str | FloorDiv, largest: bool) -> Dim:
         if isinstance(atom, FloorDiv):
-            if not _is_number(self.least(atom.numerator)):
+            if not self.is_at_most(0, atom.numerator):
                 return Any()
-            return self.most(atom.numerator) // atom.denominator if largest else 0
+            return self._bound(atom.numerator, 1) // atom.denominator if largest else 0
         axis = self._named.get(atom)
         if axis is None:
             return symbol(atom)
         return axis.extent - 1 if largest else 0
 
-    def is_inside(self, index: Dim, length: Dim) -> bool:
-        """Whether an index is surely one of a length."""
-        behind = self.least(length - 1 - self.most(index))
-        return _is_number(self.least(index)) and _is_number(behind)
-
     def is_at_most(self, one: Dim, other: Dim) -> bool:
         """Whether a polynomial is surely no more than another."""
-        return _is_number(self.least(other - one))
+        room = self._bound(other - one, -1)
+        if isinstance(room, Any) or any(m and factor < 0 for m, factor in _terms(room)):
+            return False
+        sure = (f for m, f in _terms(room) if all(isinstance(atom, str) for atom, _ in m))
+        return sum(sure) >= 0
+
+    def is_inside(self, index: Dim, length: Dim) -> bool:
+        """Whether an index is surely one of a length."""
+        return self.is_at_most(0, index) and self.is_at_most(self._bound(index, 1), length - 1)
 
     # Forms.
-
-    def affine(self, index: Dim) -> Affine | None:
-        """Return an index as a sum of axes, None if it is something else."""
-        if isinstance(index, Any):
-            return None
-        start: Dim = 0
-        factors = {}
-        for monomial, factor in index.terms if isinstance(index, SymDim) else (((), index),):
-            names = [atom if isinstance(atom, str) else "" for atom, _ in monomial]
-            if len(monomial) == 1 and monomial[0][1] == 1 and names[0] in self._named:
-                factors[self._named[names[0]]] = factor
-            elif self.axes_of(SymDim(((monomial, factor),))) if monomial else False:
-                return None
-            else:
-                start = start + (SymDim(((monomial, factor),)) if monomial else factor)
-        return Affine(start, factors)
 
     def axes_of(self, index: Dim) -> set[Axis]:
         """Return the axes that an index depends on."""
         names = index.symbols() if isinstance(index, SymDim) else ()
         return {self._named[each] for each in names if each in self._named}
 
+    def affine(self, index: Dim) -> tuple[Dim, dict[Axis, Dim]] | None:
+        """Return what an index is where all axes are 0, and the factor of each, None if none."""
+        start: Dim = 0
+        factors = dict[Axis, Dim]()
+        for monomial, factor in _terms(index):
+            own = [atom for atom, _ in monomial if atom in self._named]
+            rest = _term(tuple(each for each in monomial if each[0] not in own), factor)
+            if self.axes_of(rest) or len(own) > 1 or any(p > 1 for a, p in monomial if a in own):
+                return None
+            if own:
+                axis = self._named[str(own[0])]
+                factors[axis] = factors.get(axis, 0) + rest
+            else:
+                start = start + rest
+        return None if isinstance(index, Any) else (start, factors)
+
     def digits(self, index: Dim, length: Dim) -> list[Axis] | None:
         """Return the axes that together count through a length, slowest first; None if none do."""
-        found = self.affine_with_lengths(index)
-        return None if found is None else self.digits_of(found, length)
+        found = self.affine(index)
+        return None if found is None or found[0] != 0 else count_digits(found[1], length)
 
-    def digits_of(self, found: Mapping[Axis, Dim], length: Dim) -> list[Axis] | None:
-        """Return the same of factors of axes."""
-        ordered = [each for each in found if each.extent == 1]
-        rest = {each: factor for each, factor in found.items() if each.extent != 1}
-        size: Dim = 1
-        while rest:
-            axis = next((each for each, factor in rest.items() if factor == size), None)
-            if axis is None:
-                return None
-            del rest[axis]
-            ordered.insert(0, axis)
-            size = size * axis.extent
-        return ordered if size == length and not isinstance(size, Any) else None
 
-    def affine_with_lengths(self, index: Dim) -> dict[Axis, Dim] | None:
-        """Return the factors of an index that is 0 at first, which may be lengths."""
-        if isinstance(index, Any):
+def count_digits(factors: Mapping[Axis, Dim], length: Dim) -> list[Axis] | None:
+    """Return the axes of a sum that counts through a length; see :meth:`Frame.digits`."""
+    ordered = [each for each in factors if each.extent == 1]
+    rest = {each: factor for each, factor in factors.items() if each.extent != 1}
+    size: Dim = 1
+    while rest:
+        axis = next((each for each, factor in rest.items() if factor == size), None)
+        if axis is None:
             return None
-        factors: dict[Axis, Dim] = {}
-        for monomial, factor in index.terms if isinstance(index, SymDim) else (((), index),):
-            names = [atom for atom, _ in monomial if atom in self._named]
-            others = [(atom, power) for atom, power in monomial if atom not in self._named]
-            if not monomial and factor == 0:
-                continue
-            if len(names) != 1 or sum(power for _, power in monomial) != 1 + sum(
-                power for _, power in others
-            ):
-                return None
-            rest: Dim = SymDim(((tuple(others), factor),)) if others else factor
-            if self.axes_of(rest):
-                return None
-            axis = self._named[str(names[0])]
-            factors[axis] = factors.get(axis, 0) + rest
-        return factors
-
-    # Parts of axes.
-
-    def split(self, indices: Iterable[Dim]) -> Frame:
-        """Return the same with axes in digits where quotients of them are indices."""
-        points: dict[Axis, set[int]] = {}
-        for atom in _quotients(indices):
-            by = atom.denominator
-            name = atom.numerator.name if isinstance(atom.numerator, SymDim) else None
-            axis = self._named.get(name or "")
-            if axis is not None and isinstance(by, int):
-                points.setdefault(axis, set()).add(by)
-        frame = self
-        for axis, found in points.items():
-            steps = [1, *sorted(found)]
-            divides = all(later % one == 0 for one, later in pairwise(steps))
-            whole = axis.extent // steps[-1]
-            if not divides or whole * steps[-1] != axis.extent:
-                continue
-            lengths = [later // one for one, later in pairwise(steps)]
-            parts = [
-                Axis(f"{axis.name}_{step}", length, axis.reduced)
-                for step, length in zip(steps, [*lengths, whole], strict=True)
-            ]
-            value: Dim = 0
-            for step, part in zip(steps, parts, strict=True):
-                value = value + symbol(part.name) * step
-            known = frame.parts | {axis: parts[::-1]}
-            frame = frame.replaced(axis, parts[::-1], value)
-            frame.parts = known
-        return frame
-
-    def restricted(self, axis: Axis, start: Dim, step: int, extent: Dim) -> tuple[Frame, Axis]:
-        """Return the frame of some values of an axis, and the axis that counts them."""
-        part = Axis(f"{axis.name}_from", extent, axis.reduced)
-        return self.replaced(axis, [part], symbol(part.name) * step + start), part
-
-
-def _quotients(indices: Iterable[Dim]) -> list[FloorDiv]:
-    """Return the floor divisions in polynomials, those inside others too."""
-    found, pending = list[FloorDiv](), list(indices)
-    while pending:
-        each = pending.pop()
-        for monomial, _ in each.terms if isinstance(each, SymDim) else ():
-            for atom, _ in monomial:
-                if isinstance(atom, FloorDiv):
-                    found.append(atom)
-                    pending += [atom.numerator, atom.denominator]
-    return found
-
-
-def _is_number(bound: Dim) -> bool:
-    """Whether a bound is known, and at least 0; lengths are."""
-    if isinstance(bound, SymDim):
-        return all(factor >= 0 for _, factor in bound.terms) and not isinstance(bound, Any)
-    return isinstance(bound, int) and bound >= 0
-
-
-def _is_positive(dim: Dim) -> bool:
-    if isinstance(dim, int):
-        return dim > 0
-    return isinstance(dim, SymDim) and all(factor > 0 for _, factor in dim.terms)
-
-
-def loads_of(*nodes: Node) -> list[Load]:
-    """Return the loads in expressions."""
-    return [each for each in post_order(*nodes) if isinstance(each, Load)]
+        del rest[axis]
+        ordered.insert(0, axis)
+        size = size * axis.extent
+    return ordered if size == length and not isinstance(size, Any) else None
 
 
 def flat_index(indices: Sequence[Dim], lengths: Sequence[Dim]) -> Dim:
@@ -317,3 +216,27 @@ def flat_index(indices: Sequence[Dim], lengths: Sequence[Dim]) -> Dim:
     for axis, index in enumerate(indices):
         total = total + index * product(lengths[axis + 1 :])
     return total
+
+
+_Monomial = tuple[tuple[str | FloorDiv, int], ...]
+
+
+def _terms(dim: Dim) -> tuple[tuple[_Monomial, int], ...]:
+    if isinstance(dim, SymDim):
+        return dim.terms
+    return (((), dim),) if isinstance(dim, int) else ()
+
+
+def _term(monomial: _Monomial, factor: int) -> Dim:
+    return SymDim(((monomial, factor),)) if monomial else factor
+
+
+def _quotients(indices: Iterable[Dim]) -> list[FloorDiv]:
+    """Return the floor divisions in polynomials, those inside others too."""
+    found, pending = list[FloorDiv](), list(indices)
+    while pending:
+        for monomial, _ in _terms(pending.pop()):
+            atoms = [atom for atom, _ in monomial if isinstance(atom, FloorDiv)]
+            found += atoms
+            pending += [part for atom in atoms for part in (atom.numerator, atom.denominator)]
+    return found

@@ -10,14 +10,15 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relax.tir.expressions import FUNCTIONS, Expressions
-from serde.relax.tir.indexing import Frame, loads_of
-from serde.relax.tir.loads import Buffer, Spread, fold
-from serde.relax.tir.stages import Apply, Axis, Load, Node, Number, Stage
-from serde.relay.ir import Call, Constant, Dim, Expr, call, get, is_float, symbol
+from serde.relax.tir.indexing import Frame
+from serde.relax.tir.loads import Spread, fold
+from serde.relax.tir.stages import Axis, Node, Stage, post_order
+from serde.relay.ir import Expr, call, is_float, symbol
 from serde.relay.ir.dims import product
-from serde.relay.ir.precision import limits, lowest
+from serde.relay.ir.precision import limits
 from serde.relay.lowering.conv import CONVOLUTIONS
 from serde.relay.lowering.lengths import permuted
+from serde.relay.tvm.passes.fold_explicit_padding import absorb_padding
 
 __all__ = ["Reductions"]
 
@@ -25,9 +26,6 @@ _REDUCTIONS: Final = {
     "Add": relay.sum, "Mul": relay.prod, "Max": relay.max, "Min": relay.min,
     "And": relay.all, "Or": relay.any, "argmax": relay.argmax, "argmin": relay.argmin,
 }  # fmt: skip
-
-_MAX_POOLS: Final = ("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
-_AVG_POOLS: Final = ("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
 
 _MOST_ELEMENTS: Final = 2**22
 _MOST_TIMES: Final = 64
@@ -53,12 +51,6 @@ class _Window(NamedTuple):
     dilation: int
     start: int
 
-    @property
-    def covers(self) -> Dim:
-        """How many elements all windows together reach over."""
-        last = (self.outer.extent - 1) * self.stride
-        return last + (self.inner.extent - 1) * self.dilation + 1
-
 
 class Reductions(Expressions):
     """What stages are; see :class:`Expressions`."""
@@ -70,12 +62,9 @@ class Reductions(Expressions):
             Unsupported: Relay cannot say it.
         """
         frame = Frame(stage.axes)
-        if not stage.combine:
-            if stage.condition is not None:
-                raise Unsupported(f"block {stage.name} runs under a condition")
-            spread = self.over(stage.value, frame)
-        else:
-            spread = self._reduce(stage, frame)
+        if not stage.combine and stage.condition is not None:
+            raise Unsupported(f"block {stage.name} runs under a condition")
+        spread = self._reduce(stage, frame) if stage.combine else self.over(stage.value, frame)
         order = list[Axis]()
         for node, length in zip(stage.indices, stage.shape, strict=True):
             digits = frame.digits(frame.index(node), length)
@@ -84,67 +73,49 @@ class Reductions(Expressions):
             order += digits
         units = [each for each in spread.axes if each not in order]
         once = {each for each in stage.axes if each.extent != 1 and not each.reduced} <= set(order)
-        if len(set(order)) != len(order) or not once or any(each.extent != 1 for each in units):
+        if len(set(order)) != len(order) or not once:
             raise Unsupported("elements of a buffer are filled more than once")
         axes = [each for each in order if each in spread.axes]
         expr = permuted(spread.expr, [spread.axes.index(each) for each in (*units, *axes)])
-        if units:
-            expr = relay.squeeze(expr, axis=list(range(len(units))))
-        return self._shaped(Spread(expr, tuple(axes)), order, stage)
-
-    def _shaped(self, spread: Spread, order: Sequence[Axis], stage: Stage) -> Expr:
-        """Return a tensor over axes of the buffer as the buffer."""
-        whole = self.broadcast(spread, order) if order else spread.expr
-        whole = self.reshape(whole, stage.shape)
-        if self.ctx.dtype(whole) != stage.dtype:
-            raise Unsupported(f"a buffer of {stage.dtype} filled with {self.ctx.dtype(whole)}")
-        return whole
+        expr = self.reshape(expr, [each.extent for each in axes])
+        expr = self.reshape(self.broadcast(Spread(expr, tuple(axes)), order), stage.shape)
+        if self.ctx.dtype(expr) != stage.dtype:
+            raise Unsupported(f"a buffer of {stage.dtype} filled with {self.ctx.dtype(expr)}")
+        return expr
 
     def _reduce(self, stage: Stage, frame: Frame) -> Spread:
         """Return a reduction, with what it begins with."""
-        indices = (frame.index(i) for load in loads_of(stage.value) for i in load.indices)
-        inner = frame.split(indices)
-        found = None
+        inner, found = frame.split([stage.value]), None
         if stage.condition is None:
             found = self._product(stage, inner) or self._pool(stage, inner)
-        if found is not None:
-            found = self.merge(found, inner, frame)
-        else:
-            found = self._combine(stage, frame)
-        begun = self._begun(stage, frame)
-        if begun is None:
+        found = self.merge(found, inner, frame) if found else self._combine(stage, frame)
+        if stage.init is None:
+            load = Node("load", stage.dtype, stage.indices, stage.buffer)
+            begun = self.load(load, frame)
+        elif stage.position or _is_neutral(stage.combine, stage.init):
             return found
+        else:
+            begun = self.compute(stage.init, frame)
         exprs, axes = self.align([begun, found], frame)
         return Spread(fold(FUNCTIONS[stage.combine](*exprs)), axes)
-
-    def _begun(self, stage: Stage, frame: Frame) -> Spread | None:
-        """Return what a reduction begins with, None where that changes nothing."""
-        if stage.init is None:
-            return self.load(Load(stage.dtype, stage.buffer, stage.indices), frame)
-        if stage.combine.startswith("arg"):
-            return None
-        if isinstance(stage.init, Number) and _is_neutral(stage.combine, stage.init):
-            return None
-        return self.compute(stage.init, frame)
 
     def _combine(self, stage: Stage, frame: Frame) -> Spread:
         """Return what is computed everywhere, and then combined."""
         value = stage.value
         if stage.condition is not None:
-            neutral = Number(value.dtype, _neutral(stage.combine, value.dtype))
-            value = Apply(value.dtype, "where", (stage.condition, value, neutral))
+            neutral = Node("number", value.dtype, held=_neutral(stage.combine, value.dtype))
+            value = Node("where", value.dtype, (stage.condition, value, neutral))
         spread = self.over(value, frame)
         reduced = [each for each in frame.axes if each.reduced]
         axes = [each for each in frame.axes if each in spread.axes or each.reduced]
         self._check_size(stage, axes)
-        expr = self.broadcast(spread, axes)
-        places = [axes.index(each) for each in reduced]
         kept = tuple(each for each in axes if not each.reduced)
-        if not stage.combine.startswith("arg"):
+        expr = self.broadcast(spread, axes)
+        if stage.position is None or not stage.combine.startswith("arg"):
+            places = [axes.index(each) for each in reduced]
             return Spread(fold(_REDUCTIONS[stage.combine](expr, axis=places)), kept)
-        position = None if stage.position is None else frame.index(stage.position)
         length = product(each.extent for each in reduced)
-        order = None if position is None else frame.digits(position, length)
+        order = frame.digits(frame.index(stage.position), length)
         if order is None:
             raise Unsupported("a place that does not count what is compared")
         expr = permuted(expr, [axes.index(each) for each in (*kept, *order)])
@@ -154,58 +125,57 @@ class Reductions(Expressions):
 
     def _check_size(self, stage: Stage, axes: Sequence[Axis]) -> None:
         """Refuse what would take far more memory than its operands."""
-        count = product(each.extent for each in axes if isinstance(each.extent, int))
-        shapes = [self.buffers[x.buffer].shape for x in loads_of(stage.value)]
-        sizes = [product(dim for dim in shape if isinstance(dim, int)) for shape in shapes]
-        largest = max((each for each in sizes if isinstance(each, int)), default=1)
-        if isinstance(count, int) and count > max(_MOST_ELEMENTS, _MOST_TIMES * largest):
+        shapes = [self.buffer(each).shape for each in post_order(stage.value, "load")]
+        known = [[n for n in shape if isinstance(n, int)] for shape in shapes]
+        most = max(_MOST_ELEMENTS, *(_MOST_TIMES * int(np.prod(each)) for each in known), 0)
+        count = int(np.prod([float(e.extent) for e in axes if isinstance(e.extent, int)]))
+        if count > most:
             raise Unsupported(f"a reduction over {count} elements that is no known operator")
 
     # Products.
 
     def _product(self, stage: Stage, frame: Frame) -> Spread | None:
-        """Return a sum of products as a convolution or a product of matrices, None if it is none."""
+        """Return a sum of products as a convolution or a product of matrices, None if none."""
         factors = _factors(stage.value) if stage.combine == "Add" else []
-        if len(factors) < 2:
-            return None
         if len(factors) == 2:
             for data, weight in (factors, factors[::-1]):
                 found = self._convolution(data, weight, frame)
                 if found is not None:
                     return found
-        if not is_float(stage.dtype) and len(factors) > 2:
-            return None
-        spreads = [self.compute(each, frame) for each in factors]
-        return self._contract(spreads, frame)
+        return self._contract([self.compute(x, frame) for x in factors], frame) if factors else None
 
     def _contract(self, spreads: Sequence[Spread], frame: Frame) -> Spread | None:
         """Return a sum of products as a product of stacks of matrices."""
         sides = list[Spread]()
         for each in sorted(spreads, key=lambda x: -len(x.axes)):
-            place = next(
-                (i for i, side in enumerate(sides) if set(each.axes) <= set(side.axes)), None
-            )
-            if place is None:
-                sides.append(each)
+            whole = [i for i, side in enumerate(sides) if set(each.axes) <= set(side.axes)]
+            if whole:
+                exprs, axes = self.align([sides[whole[0]], each], frame)
+                sides[whole[0]] = Spread(fold(relay.multiply(*exprs)), axes)
             else:
-                exprs, axes = self.align([sides[place], each], frame)
-                sides[place] = Spread(fold(relay.multiply(*exprs)), axes)
+                sides.append(each)
         if len(sides) != 2:
             return None
         one, other = sides
-        shared = [each for each in frame.axes if each in one.axes and each in other.axes]
+        shared = [each for each in one.axes if each in other.axes]
         summed = [each for each in shared if each.reduced]
-        reduced = {each for each in frame.axes if each.reduced}
-        if not summed or reduced - set(summed):
+        if not summed or summed != [each for each in frame.axes if each.reduced]:
             return None
         batch = [each for each in shared if not each.reduced]
-        rows = [each for each in one.axes if each not in shared]
-        columns = [each for each in other.axes if each not in shared]
+        rows, columns = ([e for e in side.axes if e not in shared] for side in sides)
         stacks = [[each] for each in batch]
-        left = self._stacked(one, [*stacks, rows, summed], [])
-        right = self._stacked(other, [*stacks, summed, columns], [])
-        made = call("serde.matmul", left, right)
-        return self._ordered(made, [*batch, *rows, *columns], frame)
+        left = self._stacked(one, [*stacks, rows, summed])
+        right = self._stacked(other, [*stacks, summed, columns])
+        return self._ordered(call("serde.matmul", left, right), [*batch, *rows, *columns], frame)
+
+    def _stacked(
+        self, spread: Spread, groups: Sequence[Sequence[Axis]], rest: Sequence[Axis] = ()
+    ) -> Expr:
+        """Return a tensor with one axis for each group, and the rest as they are."""
+        whole = [*(axis for group in groups for axis in group), *rest]
+        dims = [product(axis.extent for axis in group) for group in groups]
+        expr = permuted(spread.expr, [spread.axes.index(each) for each in whole])
+        return self.reshape(expr, [*dims, *(each.extent for each in rest)])
 
     def _ordered(self, expr: Expr, axes: Sequence[Axis], frame: Frame) -> Spread:
         """Return a tensor over axes in any order, some of them merged, as one over a frame."""
@@ -215,7 +185,7 @@ class Reductions(Expressions):
 
     # Windows.
 
-    def _windows(self, load: Load, frame: Frame, fixed: Sequence[Axis] | None) -> list[_Window]:
+    def _windows(self, load: Node, frame: Frame, fixed: Sequence[Axis] | None) -> list[_Window]:
         """Return the windows that move over a buffer.
 
         Args:
@@ -224,135 +194,103 @@ class Reductions(Expressions):
             fixed: The axes of the weight, None where there is none.
         """
         found = []
-        for place, node in enumerate(load.indices):
-            index = frame.affine(frame.index(node))
-            if index is None or len(index.factors) != 2:
+        for place, node in enumerate(load.args):
+            start, factors = frame.affine(frame.index(node)) or (0, {})
+            if len(factors) != 2:
                 continue
-            (one, other) = sorted(index.factors, key=lambda axis: axis.reduced)
-            steps = index.factors[one], index.factors[other]
-            fits = fixed is None or (one not in fixed and other in fixed)
-            start = index.start
-            if other.reduced and not one.reduced and fits and min(steps) > 0:
-                if isinstance(start, int) and isinstance(other.extent, int) and start >= 0:
-                    found.append(_Window(place, one, other, *steps, start))
+            outer, inner = sorted(factors, key=lambda axis: axis.reduced)
+            numbers = factors[outer], factors[inner], start
+            if not all(isinstance(each, int) for each in (*numbers, inner.extent)):
+                continue
+            window = _Window(place, outer, inner, *numbers)  # type: ignore[arg-type]
+            moves = inner.reduced and not outer.reduced and start >= 0  # type: ignore[operator]
+            fits = fixed is None or (outer not in fixed and inner in fixed)
+            if moves and fits and window.stride > 0 and window.dilation > 0:
+                found.append(window)
         return found
 
     def _moved(
-        self, load: Load, windows: Sequence[_Window], frame: Frame, fill: AnyValue
-    ) -> tuple[Spread, list[Axis], list[int]] | None:
-        """Return the data that windows move over, its axes of windows, and how it is padded.
-
-        Args:
-            load: What is read.
-            windows: The windows.
-            frame: The frame.
-            fill: What the data may be padded with; such padding is told and not done.
-        """
-        buffer = self.buffers.get(load.buffer)
-        if buffer is None:
-            return None
-        buffer, widths = _unpadded(buffer, windows, fill)
-        indices = [frame.index(each) for each in load.indices]
-        axes = [e for e in frame.axes if not any(e in (w.outer, w.inner) for w in windows)]
-        moving = []
-        for window in windows:
-            padded = sum(widths[window.place])
-            length = buffer.shape[window.place]
-            extent = length if _reaches(window, length + padded) else window.covers - padded
-            axis = Axis(f"{window.outer.name}_moved", extent)
-            indices[window.place] = symbol(axis.name) + window.start
+        self, load: Node, windows: Sequence[_Window], frame: Frame
+    ) -> tuple[Spread, list[Axis]] | None:
+        """Return the data that windows move over, and its axes of windows."""
+        buffer = self.buffer(load)
+        indices = [frame.index(each) for each in load.args]
+        gone = {each for window in windows for each in (window.outer, window.inner)}
+        moving = list[Axis]()
+        for place, outer, inner, stride, dilation, start in windows:
+            length, reach = buffer.shape[place], (inner.extent - 1) * dilation + 1
+            covered = (outer.extent - 1) * stride + reach
+            fits = start == 0 and (length - reach) // stride + 1 == outer.extent
+            axis = Axis(f"{outer.name}_moved", length if fits else covered)
+            indices[place] = symbol(axis.name) + start
             moving.append(axis)
-        inside = Frame([*axes, *moving], guarded=frame.guarded)
-        spread = self.view(buffer, indices, inside)
-        if spread is None or not set(moving) <= set(spread.axes):
-            return None
-        sides = [widths[window.place] for window in windows]
-        return spread, moving, [each[0] for each in sides] + [each[1] for each in sides]
+        axes = [*(each for each in frame.axes if each not in gone), *moving]
+        spread = self.view(buffer, indices, Frame(axes, guarded=frame.guarded))
+        return (spread, moving) if spread and set(moving) <= set(spread.axes) else None
 
     def _convolution(self, data: Node, weight: Node, frame: Frame) -> Spread | None:
         """Return a convolution over one to three axes, None if it is none."""
-        load = data.args[0] if isinstance(data, Apply) and data.op == "cast" else data
-        if not isinstance(load, Load):
+        load = data.args[0] if data.op == "cast" else data
+        if load.op != "load":
             return None
         kernel = self.compute(weight, frame)
         windows = self._windows(load, frame, kernel.axes)
-        if not 0 < len(windows) <= len(CONVOLUTIONS):
-            return None
-        moved = self._moved(load, windows, frame, 0)
+        moved = self._moved(load, windows, frame) if 0 < len(windows) <= 3 else None
         if moved is None:
             return None
-        image, moving, padding = moved
+        image, moving = moved
         others = [each for each in image.axes if each not in moving]
         shared = [each for each in others if each in kernel.axes]
         groups = [each for each in shared if not each.reduced]
         channels = [each for each in shared if each.reduced]
         batch = [each for each in others if each not in shared]
         inner = [window.inner for window in windows]
-        made = [each for each in kernel.axes if each not in shared and each not in inner]
-        used = {*channels, *inner}
-        if any(each.reduced and each not in used for each in (*frame.axes, *batch, *made)):
-            return None
-        if set(inner) - set(kernel.axes):
+        made = [each for each in kernel.axes if each not in (*shared, *inner)]
+        count = product(each.extent for each in groups)
+        summed = {*channels, *inner}
+        if not isinstance(count, int) or summed != {e for e in frame.axes if e.reduced}:
             return None
         expr = self._stacked(image, [batch, [*groups, *channels]], moving)
-        if load is not data:
-            expr = relay.cast(expr, data.dtype)
-        weights = self._stacked(kernel, [[*groups, *made], channels], inner)
-        expr = call(
-            CONVOLUTIONS[len(windows) - 1], expr, weights,
+        expr = expr if load is data else relay.cast(expr, data.dtype)
+        expr = absorb_padding(call(
+            CONVOLUTIONS[len(windows) - 1], expr,
+            self._stacked(kernel, [[*groups, *made], channels], inner),
             strides=tuple(each.stride for each in windows),
             dilation=tuple(each.dilation for each in windows),
-            padding=tuple(padding),
-            groups=_number(product(each.extent for each in groups)),
-        )  # fmt: skip
+            padding=(0, 0) * len(windows), groups=count,
+        ))  # fmt: skip
         outer = [each.outer for each in windows]
         return self._ordered(expr, [*batch, *groups, *made, *outer], frame)
 
-    def _stacked(
-        self, spread: Spread, groups: Sequence[Sequence[Axis]], rest: Sequence[Axis]
-    ) -> Expr:
-        """Return a tensor with one axis for each group, and the rest as they are."""
-        whole = [*(axis for group in groups for axis in group), *rest]
-        dims = [product(axis.extent for axis in group) for group in groups]
-        expr = permuted(spread.expr, [spread.axes.index(each) for each in whole])
-        return self.reshape(expr, [*dims, *(each.extent for each in rest)])
-
     def _pool(self, stage: Stage, frame: Frame) -> Spread | None:
         """Return the largest values or the sums of windows, None if it is something else."""
-        load = stage.value
-        is_sum = stage.combine == "Add" and is_float(stage.dtype)
-        if not isinstance(load, Load) or not (is_sum or stage.combine == "Max"):
+        is_sum, load = stage.combine == "Add", stage.value
+        if load.op != "load" or not (stage.combine == "Max" or (is_sum and is_float(stage.dtype))):
             return None
         windows = self._windows(load, frame, None)
         inner = [window.inner for window in windows]
-        if not 0 < len(windows) <= len(_MAX_POOLS) or inner != [e for e in frame.axes if e.reduced]:
+        moved = self._moved(load, windows, frame) if 0 < len(windows) <= 3 else None
+        if moved is None or inner != [each for each in frame.axes if each.reduced]:
             return None
-        moved = self._moved(load, windows, frame, 0 if is_sum else lowest(stage.dtype))
-        if moved is None:
-            return None
-        image, moving, padding = moved
+        image, moving = moved
         others = [each for each in image.axes if each not in moving]
-        if any(each.reduced for each in others):
-            return None
-        expr = self._stacked(image, [others[:1], others[1:]], moving)
-        size = tuple(_number(each.extent) for each in inner)
-        more = {"count_include_pad": True} if is_sum else {}
-        expr = call(
-            (_AVG_POOLS if is_sum else _MAX_POOLS)[len(windows) - 1], expr,
-            pool_size=size,
+        size = tuple(each.extent for each in inner)
+        expr = absorb_padding(call(
+            f"nn.{'avg' if is_sum else 'max'}_pool{len(windows)}d",
+            self._stacked(image, [others[:1], others[1:]], moving),
+            pool_size=size, padding=(0, 0) * len(windows),
             strides=tuple(each.stride for each in windows),
             dilation=tuple(each.dilation for each in windows),
-            padding=tuple(padding),
-            **more,
-        )  # fmt: skip
+            **({"count_include_pad": True} if is_sum else {}),
+        ))  # fmt: skip
         if is_sum:
-            expr = relay.multiply(expr, self.ctx.const(_number(product(size)), stage.dtype))
+            expr = relay.multiply(expr, self.ctx.const(product(size), stage.dtype))
         return self._ordered(expr, [*others, *(each.outer for each in windows)], frame)
 
 
 def _factors(value: Node) -> list[Node]:
     """Return the factors of a product."""
-    if isinstance(value, Apply) and value.op == "Mul":
+    if value.op == "Mul":
         return [factor for each in value.args for factor in _factors(each)]
     return [value]
 
@@ -363,46 +301,12 @@ def _neutral(combine: str, dtype: str) -> AnyValue:
         info = limits(dtype)
         bound = info.min if combine == "Max" else info.max
         return float(bound) if is_float(dtype) else int(bound)
-    if combine not in ("Add", "Mul", "And", "Or"):
+    if combine not in FUNCTIONS:
         raise Unsupported("only some values are compared")
     return int(combine in ("Mul", "And"))
 
 
-def _is_neutral(combine: str, init: Number) -> bool:
+def _is_neutral(combine: str, init: Node) -> bool:
     """Whether combining with a number changes nothing."""
     infinite = {"Max": -np.inf, "Min": np.inf}.get(combine)
-    return init.value in (_neutral(combine, init.dtype), infinite)
-
-
-def _reaches(window: _Window, length: Dim) -> bool:
-    """Whether as many windows as there are fit into a length, from its first element on."""
-    room = length - (window.inner.extent - 1) * window.dilation - 1
-    return window.start == 0 and room // window.stride + 1 == window.outer.extent
-
-
-def _unpadded(
-    buffer: Buffer, windows: Sequence[_Window], fill: AnyValue
-) -> tuple[Buffer, list[tuple[int, int]]]:
-    """Return a buffer without padding that the windows can do themselves, and that."""
-    none = [(0, 0)] * len(buffer.shape)
-    expr = buffer.expr
-    if not isinstance(expr, Call) or expr.op != get("nn.pad"):
-        return buffer, none
-    attrs = get("nn.pad").bind(expr.attrs)
-    data, value = expr.args
-    if attrs["pad_mode"] != "constant" or not isinstance(value, Constant) or value.data != fill:
-        return buffer, none
-    widths = [tuple(each) for each in attrs["pad_width"]]
-    by_place = {window.place: window for window in windows}
-    for place, sides in enumerate(widths):
-        window = by_place.get(place)
-        if any(sides) and (window is None or not _reaches(window, buffer.shape[place])):
-            return buffer, none
-    shape = [dim - sum(sides) for dim, sides in zip(buffer.shape, widths, strict=True)]
-    return Buffer(data, tuple(shape)), widths
-
-
-def _number(dim: Dim) -> int:
-    if not isinstance(dim, int):
-        raise Unsupported("a window or a group of a length that is not fixed")
-    return dim
+    return init.op == "number" and init.held in (_neutral(combine, init.dtype), infinite)

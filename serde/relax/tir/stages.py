@@ -8,9 +8,7 @@ from typing import Any as AnyValue
 from serde.core import dataclass
 from serde.relay.ir import Dim
 
-__all__ = [
-    "Apply", "Axis", "Length", "Load", "Node", "Number", "Position", "Stage", "post_order",
-]  # fmt: skip
+__all__ = ["Axis", "Node", "Stage", "post_order"]
 
 
 @dataclass(slots=True, eq=False)
@@ -30,50 +28,20 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """An expression of scalars.
+    """An expression of scalars; of one function, the same one is one object.
 
     Attributes:
-        dtype: Its dtype.
+        op: The name of a class or an intrinsic of TIR, or ``number``, ``axis``, ``length``,
+            ``load``.
+        dtype: The dtype of its value.
+        args: The operands, of a load the indices.
+        held: A number, an axis, a length in the names of ``Lengths``, the handle of a buffer.
     """
 
-    dtype: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Number(Node):
-    """A constant."""
-
-    value: AnyValue
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Position(Node):
-    """The value of an axis."""
-
-    axis: Axis
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Length(Node):
-    """A length that the function is given, in the names of ``Lengths``."""
-
-    dim: Dim
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Load(Node):
-    """An element of a buffer, which is told by the handle of the buffer."""
-
-    buffer: int
-    indices: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Apply(Node):
-    """A function of scalars, by the name of TIR's class or intrinsic."""
-
     op: str
-    args: tuple[Node, ...]
+    dtype: str
+    args: tuple[Node, ...] = ()
+    held: AnyValue = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,12 +56,12 @@ class Stage:
         axes: What it is computed over.
         indices: Where each element is stored.
         value: The element; of a reduction what is combined.
+        condition: Which values are combined, None for all.
         combine: How values along reduced axes are combined: an operator of two operands,
             ``argmax`` or ``argmin``; ``""`` where nothing is reduced.
         init: What the combination begins with, None for what the buffer holds already.
         position: What ``argmax`` and ``argmin`` give instead of the value.
         last: Whether they give the last of equal values.
-        condition: Which values are combined, None for all.
     """
 
     name: str
@@ -103,23 +71,23 @@ class Stage:
     axes: tuple[Axis, ...]
     indices: tuple[Node, ...]
     value: Node
+    condition: Node | None = None
     combine: str = ""
     init: Node | None = None
     position: Node | None = None
     last: bool = False
-    condition: Node | None = None
 
 
-def post_order(*roots: Node) -> Iterator[Node]:
-    """Yield each node of expressions once, operands first."""
+def post_order(root: Node, op: str = "") -> Iterator[Node]:
+    """Yield each node of an expression once, operands first; of one kind only if it is told."""
     seen: set[Node] = set()
-    pending = [(root, False) for root in reversed(roots)]
+    pending = [(root, False)]
     while pending:
         node, ready = pending.pop()
         if ready:
-            yield node
+            if op in ("", node.op):
+                yield node
         elif node not in seen:
             seen.add(node)
             pending.append((node, True))
-            inner = node.indices if isinstance(node, Load) else getattr(node, "args", ())
-            pending += [(each, False) for each in reversed(inner)]
+            pending += [(each, False) for each in reversed(node.args)]
