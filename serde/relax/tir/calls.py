@@ -39,26 +39,32 @@ def run_function(
         Unsupported: Relay cannot say it, or it is not called as it is declared.
     """
     kinds = [-1] * len(results) if inplace is None else list(inplace)
-    fresh = kinds.count(-1)
     more = [Scalar(n, "int64") for shape in lengths if isinstance(shape, Shape) for n in shape.dims]
-    values = [*given, *[None] * fresh, *more]
-    params = [_buffer(function, each) for each in getattr(function, "params", ())]
+    values = [*given, *[None] * kinds.count(-1), *more]
+    buffers = getattr(function, "buffer_map", {})
+    params = [buffers.get(each, each) for each in getattr(function, "params", ())]
     if len(values) != len(params) or len(kinds) != len(results):
         raise Unsupported(f"{len(values)} arguments and results for {len(params)} parameters")
     own = iter(params[len(given) :])
     filled = [next(own) if kind == -1 else params[kind] for kind in kinds]
     known = [[ctx.lengths.read(x) for x in framework.lengths(each) or ()] for each in results]
     ctx.lengths.names = {}
-    numbers = _bind(ctx, params, values)
+    machine, numbers, tensors = Reductions(ctx), dict[int, Node](), dict[AnyValue, Expr]()
+    for param, value in zip(params, values, strict=True):
+        if isinstance(value, Scalar):
+            numbers[handle_of(param)] = _number(ctx, param, value)
+        elif isinstance(value, Expr):
+            _match(ctx, param, ctx.dtype(value), ctx.rank(value))
+            ctx.lengths.match(buffer_type(param).shape, value)
+            tensors[param] = value
+        elif value is not None:
+            raise Unsupported(f"an argument that is {type(value).__name__}")
     for buffer, type_, dims in zip(filled, results, known, strict=True):
-        _match_result(ctx, buffer_type(buffer), type_, dims)
-    machine = Reductions(ctx)
-    pairs = zip(map(handle_of, params), params, values, strict=True)
-    tensors = {handle: (x, value) for handle, x, value in pairs if isinstance(value, Expr)}
-    reader = Reader(framework, ctx.lengths, numbers, tensors, machine.most)
-    for handle, (buffer, value) in tensors.items():
+        _match(ctx, buffer, str(type_.dtype), type_.ndim, dims)
+    reader = Reader(framework, ctx.lengths, numbers, map(handle_of, tensors), machine.most)
+    for buffer, value in tensors.items():
         shape = tuple(map(reader.length, buffer_type(buffer).shape))
-        machine.buffers[handle] = Buffer(value, shape)
+        machine.buffers[handle_of(buffer)] = Buffer(value, shape)
     reader.read(function.body)
     for stage in reader.stages:
         machine.buffers[stage.buffer] = Buffer(ctx.fold(machine.stage(stage)), stage.shape)
@@ -67,41 +73,24 @@ def run_function(
     return [machine.buffers[handle_of(each)].expr for each in filled]
 
 
-def _buffer(function: AnyValue, param: AnyValue) -> AnyValue:
-    """Return the buffer that a parameter is, itself where it is a number."""
-    buffers = getattr(function, "buffer_map", {})
-    return buffers.get(param, param)
+def _number(ctx: ImportContext, param: AnyValue, given: Scalar) -> Node:
+    """Return a parameter that is a number, which may be a length of others."""
+    held = given.value
+    if not isinstance(held, float):
+        source = partial(ctx.lengths.tensor, held)
+        ctx.lengths.match_length(param, ctx.lengths.known(held), source)
+    kind = "number" if isinstance(held, (bool, int, float)) else "length"
+    return Node(kind, dtype_of(param), held=held)
 
 
-def _bind(
-    ctx: ImportContext, params: Sequence[AnyValue], values: Sequence[AnyValue]
-) -> dict[int, Node]:
-    """Note what lengths arguments show, and return the parameters that are numbers."""
-    numbers: dict[int, Node] = {}
-    for param, value in zip(params, values, strict=True):
-        type_ = buffer_type(param)
-        if isinstance(value, Scalar):
-            held = value.value
-            kind = "number" if isinstance(held, (bool, int, float)) else "length"
-            numbers[handle_of(param)] = Node(kind, dtype_of(param), held=held)
-            if not isinstance(held, float):
-                source = partial(ctx.lengths.tensor, held)
-                ctx.lengths.match_length(param, ctx.lengths.known(held), source)
-        elif isinstance(value, Expr) and hasattr(type_, "shape"):
-            ctx.lengths.match(type_.shape, value)
-            if dtype_of(type_) != ctx.dtype(value):
-                raise Unsupported(f"a tensor of {ctx.dtype(value)} for one of {dtype_of(type_)}")
-        elif value is not None:
-            raise Unsupported(f"an argument that is {type(value).__name__}")
-    return numbers
-
-
-def _match_result(
-    ctx: ImportContext, buffer: AnyValue, type_: AnyValue, dims: Sequence[Dim]
+def _match(
+    ctx: ImportContext, param: AnyValue, dtype: str, rank: int, dims: Sequence[Dim] = ()
 ) -> None:
-    """Note what lengths the type of a result shows."""
-    if str(type_.dtype) != dtype_of(buffer) or len(dims) not in (0, len(buffer.shape)):
-        raise Unsupported(f"a result of another type than its buffer: {type_!s:.100}")
-    for length, dim in zip(buffer.shape, dims, strict=False):
+    """Compare a buffer with a tensor, and note what lengths of the function this shows."""
+    type_ = buffer_type(param)
+    shape = getattr(type_, "shape", ())
+    if dtype_of(type_) != dtype or rank not in (-1, len(shape)):
+        raise Unsupported(f"a tensor of {dtype} with {rank} axes for {param!s:.100}")
+    for length, dim in zip(shape, dims, strict=False):
         source = partial(ctx.lengths.tensor, dim)
         ctx.lengths.match_length(length, ctx.lengths.known(dim), source)

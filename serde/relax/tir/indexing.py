@@ -96,10 +96,8 @@ class Frame:
             return int(node.held)
         if node.op == "axis":
             return self._values[node.held] if node.held.extent != 1 or node.held.reduced else 0
-        if node.op == "length":
-            return node.held  # type: ignore[no-any-return]
-        if node.op == "cast":
-            return args[0]
+        if node.op in ("length", "cast"):
+            return args[0] if args else node.held
         return self._combine(node.op, *args) if len(args) == 2 and node.op != "load" else Any()
 
     def _combine(self, op: str, one: Dim, other: Dim) -> Dim:
@@ -124,35 +122,31 @@ class Frame:
         for monomial, factor in _terms(dim):
             atoms = [atom for atom, _ in monomial if isinstance(atom, FloorDiv)]
             if not any(self.is_inside(atom.numerator, atom.denominator) for atom in atoms):
-                total = total + _term(monomial, factor)
+                total = total + (SymDim(((monomial, factor),)) if monomial else factor)
         return Any() if isinstance(dim, Any) else total
 
     # Bounds. Lengths are at least 1, as nothing is computed over others.
 
     def _bound(self, dim: Dim, sign: int) -> Dim:
         """Return the largest value of a polynomial, or the least, anonymous if it is not known."""
-        if isinstance(dim, Any):
-            return dim
-        if (dim, sign) not in self._bounds:
-            total: Dim = 0
+        key = dim, sign
+        if key not in self._bounds:
+            total: Dim = dim if isinstance(dim, Any) else 0
             for monomial, factor in _terms(dim):
                 term: Dim = factor
-                for atom, power in monomial:
-                    for _ in range(power):
-                        term = term * self._bound_of(atom, factor * sign > 0)
+                for atom in (atom for atom, power in monomial for _ in range(power)):
+                    term = term * self._bound_of(atom, factor * sign > 0)
                 total = total + term
-            self._bounds[dim, sign] = total
-        return self._bounds[dim, sign]
+            self._bounds[key] = total
+        return self._bounds[key]
 
     def _bound_of(self, atom: str | FloorDiv, largest: bool) -> Dim:
         if isinstance(atom, FloorDiv):
-            if not self.is_at_most(0, atom.numerator):
-                return Any()
-            return self._bound(atom.numerator, 1) // atom.denominator if largest else 0
+            known = self.is_at_most(0, atom.numerator)
+            most = self._bound(atom.numerator, 1) // atom.denominator if largest else 0
+            return most if known else Any()
         axis = self._named.get(atom)
-        if axis is None:
-            return symbol(atom)
-        return axis.extent - 1 if largest else 0
+        return symbol(atom) if axis is None else axis.extent - 1 if largest else 0
 
     def is_at_most(self, one: Dim, other: Dim) -> bool:
         """Whether a polynomial is surely no more than another."""
@@ -168,26 +162,20 @@ class Frame:
 
     # Forms.
 
-    def axes_of(self, index: Dim) -> set[Axis]:
+    def axes_of(self, index: Dim) -> list[Axis]:
         """Return the axes that an index depends on."""
         names = index.symbols() if isinstance(index, SymDim) else ()
-        return {self._named[each] for each in names if each in self._named}
+        return [each for each in self.axes if each.name in names]
 
     def affine(self, index: Dim) -> tuple[Dim, dict[Axis, Dim]] | None:
         """Return what an index is where all axes are 0, and the factor of each, None if none."""
-        start: Dim = 0
-        factors = dict[Axis, Dim]()
-        for monomial, factor in _terms(index):
-            own = [atom for atom, _ in monomial if atom in self._named]
-            rest = _term(tuple(each for each in monomial if each[0] not in own), factor)
-            if self.axes_of(rest) or len(own) > 1 or any(p > 1 for a, p in monomial if a in own):
-                return None
-            if own:
-                axis = self._named[str(own[0])]
-                factors[axis] = factors.get(axis, 0) + rest
-            else:
-                start = start + rest
-        return None if isinstance(index, Any) else (start, factors)
+        axes = self.axes_of(index)
+        zeros: dict[str, Dim] = {each.name: 0 for each in axes}
+        start = total = substitute(index, zeros)
+        factors = {each: substitute(index, zeros | {each.name: 1}) - start for each in axes}
+        for axis, factor in factors.items():
+            total = total + symbol(axis.name) * factor
+        return (start, factors) if total == index and not isinstance(index, Any) else None
 
     def digits(self, index: Dim, length: Dim) -> list[Axis] | None:
         """Return the axes that together count through a length, slowest first; None if none do."""
@@ -225,10 +213,6 @@ def _terms(dim: Dim) -> tuple[tuple[_Monomial, int], ...]:
     if isinstance(dim, SymDim):
         return dim.terms
     return (((), dim),) if isinstance(dim, int) else ()
-
-
-def _term(monomial: _Monomial, factor: int) -> Dim:
-    return SymDim(((monomial, factor),)) if monomial else factor
 
 
 def _quotients(indices: Iterable[Dim]) -> list[FloorDiv]:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 import serde.relay as relay
-from serde.core import allocation
+from serde.core import Array, allocation
 from serde.errors import Unsupported
 from serde.relax.import_context import ImportContext
 from serde.relax.tir.indexing import Frame, count_digits, flat_index
@@ -39,20 +39,22 @@ class Spread(NamedTuple):
     axes: tuple[Axis, ...]
 
 
-class _Slot(NamedTuple):
-    """An axis of a tensor on its way to axes of a frame.
+class _Slice(NamedTuple):
+    """A slice of an axis, from its end where the step is negative, which is axes of a frame."""
 
-    Attributes:
-        length: Its length.
-        index: Which element is wanted, as a polynomial.
-        node: The index as an expression, None where only the polynomial is known.
-        axis: The axis of the frame that it is already.
-    """
+    begin: int
+    end: int
+    step: int
+    axes: list[Axis]
+
+
+class _Slot(NamedTuple):
+    """An axis of a tensor on its way to axes of a frame, with the index that is wanted."""
 
     length: Dim
     index: Dim
     node: Node | None = None
-    axis: Axis | None = None
+    slice: _Slice = _Slice(0, LAST, 1, [])
 
 
 class Loads(ABC):
@@ -107,46 +109,37 @@ class Loads(ABC):
             The elements; None where polynomials alone do not tell them.
         """
         expr, own = buffer.expr, nodes or [None] * len(indices)
-        given = list(map(_Slot, buffer.shape, indices, own))
-        slots = list(given)
+        given = slots = list(map(_Slot, buffer.shape, indices, own))
         for group in _groups([_depends(slot, frame) for slot in given]):
-            members = [given[place] for place in group]
-            merged = _merge(members, frame)
-            if merged is None and not nodes:
+            places = [i for i, x in enumerate(slots) if any(x is given[place] for place in group)]
+            first, behind, rest = places[0], places[0] + len(places), range(len(slots))
+            order = [*rest[:first], *places, *(i for i in rest[first:] if i not in places)]
+            expr, slots = permuted(expr, order), [slots[place] for place in order]
+            merged = _merge(slots[first:behind], frame)
+            if merged is not None:
+                slots[first:behind] = [merged]
+                expr = self.reshape(expr, [each.length for each in slots])
+            elif nodes:
+                expr, slots = self._gather(expr, slots, first, behind, frame)
+            else:
                 return None
-            if len(members) > 1:
-                places = [next(i for i, x in enumerate(slots) if x is each) for each in members]
-                first, rest = places[0], [i for i in range(len(slots)) if i not in places]
-                order = [*(i for i in rest if i < first), *places, *(i for i in rest if i > first)]
-                expr, slots = permuted(expr, order), [slots[place] for place in order]
-            if merged is None:
-                expr, slots = self._gather(expr, slots, members, frame)
-            elif len(members) > 1:
-                first = next(i for i, each in enumerate(slots) if each is members[0])
-                slots[first : first + len(members)] = [merged]
-                expr = self.ctx.reshape(expr, [each.length for each in slots])
-        expr, axes = self._slice(expr, slots, frame)
+        slices = [each.slice for each in slots]
+        cut = [
+            (i, x) for i, x in enumerate(slices) if (x.begin, x.end, abs(x.step)) != (0, LAST, 1)
+        ]
+        if cut:
+            bounds = [
+                [x.begin for _, x in cut],
+                [x.end for _, x in cut],
+                [abs(x.step) for _, x in cut],
+            ]
+            expr = relay.strided_slice(expr, *bounds, axes=[place for place, _ in cut])
+        for place in (place for place, each in enumerate(slices) if each.step < 0):
+            expr = relay.reverse(expr, axis=place)
+        axes = [axis for each in slices for axis in each.axes]
+        expr = self.reshape(expr, [each.extent for each in axes])
         wanted = [each for each in frame.axes if each in axes]
         return Spread(permuted(expr, [axes.index(each) for each in wanted]), tuple(wanted))
-
-    def _slice(self, expr: Expr, slots: Sequence[_Slot], frame: Frame) -> tuple[Expr, list[Axis]]:
-        """Return slices of axes, and which axes of the frame they are."""
-        bounds, flipped, axes = [], [], list[Axis]()
-        for place, slot in enumerate(slots):
-            found = _slice_of(slot, frame)
-            if found is None:
-                raise Unsupported("an index that is no slice")
-            axes += found.axes
-            if found.step < 0:
-                flipped.append(place)
-            if (found.begin, found.end, abs(found.step)) != (0, LAST, 1):
-                bounds.append((place, found.begin, found.end, abs(found.step)))
-        if bounds:
-            places, begins, ends, steps = zip(*bounds, strict=True)
-            expr = relay.strided_slice(expr, begins, ends, steps, axes=places)
-        for place in flipped:
-            expr = relay.reverse(expr, axis=place)
-        return self.reshape(expr, [each.extent for each in axes]), axes
 
     def reshape(self, expr: Expr, dims: Sequence[Dim]) -> Expr:
         """Return a tensor in another shape, itself where that is its own."""
@@ -160,34 +153,30 @@ class Loads(ABC):
     # What is computed.
 
     def _gather(
-        self, expr: Expr, slots: list[_Slot], members: Sequence[_Slot], frame: Frame
+        self, expr: Expr, slots: Sequence[_Slot], first: int, behind: int, frame: Frame
     ) -> tuple[Expr, list[_Slot]]:
         """Return elements at indices that are computed, or constants."""
-        place = next(i for i, each in enumerate(slots) if each is members[0])
+        members = slots[first:behind]
         spreads = [self.compute(each.node, frame) for each in members if each.node is not None]
-        length = product(each.length for each in members)
-        index = spreads[0]
+        index, length = spreads[0], product(each.length for each in members)
         if len(members) > 1:
             along = self._gather_along(expr, slots, spreads, frame)
             if along is not None:
                 return along
             dims = [each.length for each in slots]
-            dims[place : place + len(members)] = [length]
-            expr = self.ctx.reshape(expr, dims)
+            expr = self.ctx.reshape(expr, [*dims[:first], length, *dims[behind:]])
             index = self._flat(members, spreads, frame)
         if isinstance(index.expr, Constant) and isinstance(length, int):
             where = np.clip(index.expr.data.astype(np.int64), 0, max(length - 1, 0))
-            padded = _padded(where, length)
-            if padded is None:
-                expr = relay.take(expr, Constant(where), axis=place)
+            before, after, mode = _padded(where, length) or (0, 0, "")
+            widths = [(before, after) if place == first else (0, 0) for place in range(len(slots))]
+            if mode:
+                expr = relay.nn.pad(expr, widths, pad_mode=mode)
             else:
-                widths = [(0, 0)] * len(slots)
-                widths[place] = padded[:2]
-                expr = relay.nn.pad(expr, widths, pad_mode=padded[2])
+                expr = relay.take(expr, Constant(where), axis=first)
         else:
-            expr = relay.take(expr, self._wide(index.expr), axis=place)
-        made = [_Slot(each.extent, Any(), axis=each) for each in index.axes]
-        return fold(expr), [*slots[:place], *made, *slots[place + len(members) :]]
+            expr = relay.take(expr, self._wide(index.expr), axis=first)
+        return fold(expr), [*slots[:first], *map(_whole, index.axes), *slots[behind:]]
 
     def _wide(self, index: Expr) -> Expr:
         return index if self.ctx.dtype(index) in ("int32", "int64") else relay.cast(index, "int64")
@@ -219,59 +208,45 @@ class Loads(ABC):
         if len(order) != len(slots) or set(order) != set(index.axes):
             return None
         indices = permuted(index.expr, [index.axes.index(each) for each in order])
-        made = relay.gather(expr, free[0], self._wide(indices))
-        return made, [_Slot(each.extent, Any(), axis=each) for each in order]
+        return relay.gather(expr, free[0], self._wide(indices)), list(map(_whole, order))
 
 
-class _Slice(NamedTuple):
-    """A slice of an axis, from its end where the step is negative, which is axes of a frame."""
-
-    begin: int
-    end: int
-    step: int
-    axes: list[Axis]
-
-
-def _slice_of(slot: _Slot, frame: Frame) -> _Slice | None:
-    """Return the slice that an index is, None if it is none that is known."""
-    axes = [slot.axis] if slot.axis else frame.digits(slot.index, slot.length)
-    if axes is not None:
-        return _Slice(0, LAST, 1, axes)
-    found = frame.affine(slot.index)
-    if found is None or not all(isinstance(each, int) for each in found[1].values()):
-        return None
-    begin, factors = found
-    steps = [int(f) for axis, f in factors.items() if axis.extent != 1]  # type: ignore[arg-type]
-    step = min(steps, default=1)
-    if len(steps) == 1 and step < 0:
-        begin = begin + (product(each.extent for each in factors) - 1) * step
-    if step == 0 or (step < 0 and len(steps) > 1) or any(each % step for each in steps):
-        return None
-    count: Dim = product(each.extent for each in factors)
-    axes = count_digits({axis: factor // step for axis, factor in factors.items()}, count)
-    end = begin + (count - 1) * abs(step) + 1
-    fits = not isinstance(slot.length, int) or (isinstance(end, int) and end <= slot.length)
-    end = LAST if end == slot.length else end
-    if axes is None or not fits or not isinstance(end, int) or not isinstance(begin, int):
-        return None
-    return _Slice(begin, end, step, axes) if begin >= 0 else None
+def _whole(axis: Axis) -> _Slot:
+    """Return an axis of a frame."""
+    return _Slot(axis.extent, Any(), slice=_Slice(0, LAST, 1, [axis]))
 
 
 def _merge(members: Sequence[_Slot], frame: Frame) -> _Slot | None:
-    """Return axes as one that a slice tells, None if they are none."""
-    if any(isinstance(each.index, Any) for each in members):
-        return None
-    if frame.guarded and not all(frame.is_inside(each.index, each.length) for each in members):
-        return None
+    """Return axes as one of which a slice is wanted, None if it is none that is known."""
     lengths, indices = [each.length for each in members], [each.index for each in members]
-    slot = _Slot(product(lengths), flat_index(indices, lengths))
-    return None if _slice_of(slot, frame) is None else slot
+    if frame.guarded and not all(map(frame.is_inside, indices, lengths)):
+        return None
+    index, length = flat_index(indices, lengths), product(lengths)
+    axes = frame.digits(index, length)
+    if axes is not None:
+        return _Slot(length, index, slice=_Slice(0, LAST, 1, axes))
+    begin, factors = frame.affine(index) or (Any(), {})
+    steps = [each for axis, each in factors.items() if axis.extent != 1] or [1]
+    if not all(isinstance(each, int) for each in (begin, *factors.values())):
+        return None
+    step = min(steps)  # type: ignore[type-var]
+    count: Dim = product(each.extent for each in factors)
+    if step == 0 or (step < 0 and len(steps) > 1) or any(each % step for each in steps):
+        return None
+    axes = count_digits({axis: factor // step for axis, factor in factors.items()}, count)
+    begin = begin + (count - 1) * min(step, 0)
+    end = begin + (count - 1) * abs(step) + 1
+    inside = not isinstance(length, int) or (isinstance(end, int) and end <= length)
+    end = LAST if end == length else end
+    if axes is None or not inside or not isinstance(begin, int) or not isinstance(end, int):
+        return None
+    return _Slot(length, index, slice=_Slice(begin, end, step, axes)) if begin >= 0 else None
 
 
 def _depends(slot: _Slot, frame: Frame) -> set[Axis]:
     """Return the axes that an index depends on."""
     if slot.node is None or not isinstance(slot.index, Any):
-        return frame.axes_of(slot.index)
+        return set(frame.axes_of(slot.index))
     places = post_order(slot.node, "axis")
     return {axis for each in places for axis in frame.axes_of(frame.index(each))}
 
@@ -284,12 +259,10 @@ def _groups(needs: Sequence[set[Axis]]) -> list[list[int]]:
         groups = [each for each in groups if not each[0] & need]
         places = [place, *(other for _, places in shared for other in places)]
         groups.append((need.union(*(axes for axes, _ in shared)), places))
-    return [sorted(places) for _, places in groups]
+    return [places for _, places in groups]
 
 
-def _padded(
-    index: np.ndarray[tuple[int, ...], np.dtype[np.int64]], length: int
-) -> tuple[int, int, str] | None:
+def _padded(index: Array, length: int) -> tuple[int, int, str] | None:
     """Return how an axis is padded where indices say so: before, behind, and the mode."""
     if index.ndim != 1 or index.size <= length or length < 2 or 0 not in index:
         return None

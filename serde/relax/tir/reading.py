@@ -6,7 +6,7 @@ them run in parallel; what is not so is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any as AnyValue, Final
 
@@ -37,7 +37,7 @@ def buffer_type(buffer: AnyValue) -> AnyValue:
 
 
 class Reader:
-    """Reads the body of one function.
+    """Reads the body of one function into :attr:`stages`.
 
     Args:
         framework: TVM.
@@ -45,21 +45,18 @@ class Reader:
         numbers: What parameters that are numbers stand for, by their handles.
         given: Buffers that hold something already, by their handles.
         most: Gives the largest value that an expression has in a frame.
-
-    Attributes:
-        stages: What is read so far.
     """
 
     def __init__(
         self, framework: Framework, lengths: Lengths, numbers: Mapping[int, Node],
-        given: Collection[int], most: Callable[[Node, Frame], int],
+        given: Iterable[int], most: Callable[[Node, Frame], int],
     ) -> None:  # fmt: skip
         self._framework = framework
         self._lengths = lengths
         self._nodes: dict[int, Node] = dict(numbers)
         self._unique: dict[tuple[AnyValue, ...], Node] = {}
         self._kept: list[AnyValue] = []  # What handles are of stays alive.
-        self._given = given
+        self._given = frozenset(given)
         self._most = most
         self._names = count()
         self._loops: list[Axis] = []
@@ -71,11 +68,7 @@ class Reader:
     # Statements.
 
     def read(self, statement: AnyValue) -> None:
-        """Read a statement.
-
-        Raises:
-            Unsupported: It is no formula of elements.
-        """
+        """Read a statement, which is refused if it is no formula of elements."""
         self._enter()
         kind = type(statement).__name__
         if kind in ("SBlockRealize", "BlockRealize"):
@@ -259,11 +252,7 @@ class Reader:
         self._nodes[handle_of(variable)] = node
 
     def node(self, expr: AnyValue) -> Node:
-        """Return an expression.
-
-        Raises:
-            Unsupported: It has parts that are no arithmetic of scalars.
-        """
+        """Return an expression, which is refused if it is no arithmetic of scalars."""
         if handle_of(expr) not in self._nodes:
             self._enter()
             made = self._node(expr)

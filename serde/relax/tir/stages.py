@@ -31,11 +31,10 @@ class Node:
     """An expression of scalars; of one function, the same one is one object.
 
     Attributes:
-        op: The name of a class or an intrinsic of TIR, or ``number``, ``axis``, ``length``,
-            ``load``.
+        op: What TIR calls it, or ``number``, ``axis``, ``length``, ``load``.
         dtype: The dtype of its value.
         args: The operands, of a load the indices.
-        held: A number, an axis, a length in the names of ``Lengths``, the handle of a buffer.
+        held: The number, the axis, the length in the names of ``Lengths``, the buffer's handle.
     """
 
     op: str
