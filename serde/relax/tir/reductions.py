@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any as AnyValue, Final, NamedTuple
 
 import numpy as np
@@ -16,7 +17,6 @@ from serde.relax.tir.stages import Axis, Node, Stage, post_order
 from serde.relay.ir import Expr, call, is_float, symbol
 from serde.relay.ir.dims import product
 from serde.relay.ir.precision import limits
-from serde.relay.lowering.conv import CONVOLUTIONS
 from serde.relay.lowering.lengths import permuted
 from serde.relay.tvm.passes.fold_explicit_padding import absorb_padding
 
@@ -27,22 +27,16 @@ _REDUCTIONS: Final = {
     "And": relay.all, "Or": relay.any, "argmax": relay.argmax, "argmin": relay.argmin,
 }  # fmt: skip
 
+_MOST_WINDOWS: Final = 3
+"""Axes over which convolutions and pooling move."""
+
 _MOST_ELEMENTS: Final = 2**22
 _MOST_TIMES: Final = 64
 """How many times the elements of its operands a reduction may combine that is no known one."""
 
 
 class _Window(NamedTuple):
-    """An axis of a buffer over which a window moves.
-
-    Attributes:
-        place: Which axis of the buffer.
-        outer: What counts the windows.
-        inner: What counts inside of one.
-        stride: From one window to the next.
-        dilation: From one element of a window to the next.
-        start: The first element of the first window.
-    """
+    """What moves over an axis of a buffer: what counts the windows, and what is inside of one."""
 
     place: int
     outer: Axis
@@ -137,36 +131,43 @@ class Reductions(Expressions):
     def _product(self, stage: Stage, frame: Frame) -> Spread | None:
         """Return a sum of products as a convolution or a product of matrices, None if none."""
         factors = _factors(stage.value) if stage.combine == "Add" else []
-        if len(factors) == 2:
-            for data, weight in (factors, factors[::-1]):
-                found = self._convolution(data, weight, frame)
-                if found is not None:
-                    return found
-        return self._contract([self.compute(x, frame) for x in factors], frame) if factors else None
+        for place, data in enumerate(factors[: len(factors) if len(factors) > 1 else 0]):
+            rest = [*factors[:place], *factors[place + 1 :]]
+            weight = reduce(lambda a, b: Node("Mul", stage.dtype, (a, b)), rest)
+            found = self._multiplied(data, self.compute(weight, frame), frame)
+            if found is not None:
+                return found
+        return None
 
-    def _contract(self, spreads: Sequence[Spread], frame: Frame) -> Spread | None:
-        """Return a sum of products as a product of stacks of matrices."""
-        sides = list[Spread]()
-        for each in sorted(spreads, key=lambda x: -len(x.axes)):
-            whole = [i for i, side in enumerate(sides) if set(each.axes) <= set(side.axes)]
-            if whole:
-                exprs, axes = self.align([sides[whole[0]], each], frame)
-                sides[whole[0]] = Spread(fold(relay.multiply(*exprs)), axes)
-            else:
-                sides.append(each)
-        if len(sides) != 2:
+    def _multiplied(self, data: Node, kernel: Spread, frame: Frame) -> Spread | None:
+        """Return data times a weight, summed, None if that is no known operator."""
+        load = data.args[0] if data.op == "cast" else data
+        windows = self._windows(load, frame, kernel.axes) if load.op == "load" else []
+        moved = self._moved(load, windows, frame) if windows else (self.compute(data, frame), [])
+        if moved is None:
             return None
-        one, other = sides
-        shared = [each for each in one.axes if each in other.axes]
-        summed = [each for each in shared if each.reduced]
-        if not summed or summed != [each for each in frame.axes if each.reduced]:
+        image, moving = moved
+        inner, outer = [x.inner for x in windows], [x.outer for x in windows]
+        others = [each for each in image.axes if each not in moving]
+        shared = [each for each in others if each in kernel.axes]
+        groups = [each for each in shared if not each.reduced]
+        channels = [each for each in shared if each.reduced]
+        batch = [each for each in others if each not in shared]
+        made = [each for each in kernel.axes if each not in (*shared, *inner)]
+        summed = {each for each in frame.axes if each.reduced}
+        if summed != {*channels, *inner} or not (windows or batch or made):
             return None
-        batch = [each for each in shared if not each.reduced]
-        rows, columns = ([e for e in side.axes if e not in shared] for side in sides)
-        stacks = [[each] for each in batch]
-        left = self._stacked(one, [*stacks, rows, summed])
-        right = self._stacked(other, [*stacks, summed, columns])
-        return self._ordered(call("serde.matmul", left, right), [*batch, *rows, *columns], frame)
+        if not windows:
+            stacks = [[each] for each in groups]
+            left = self._stacked(image, [*stacks, batch, channels])
+            right = self._stacked(kernel, [*stacks, channels, made])
+            return self._ordered(call("serde.matmul", left, right), [*groups, *batch, *made], frame)
+        expr = self._stacked(image, [batch, [*groups, *channels]], moving)
+        expr = expr if load is data else relay.cast(expr, data.dtype)
+        weight = self._stacked(kernel, [[*groups, *made], channels], inner)
+        count = product(each.extent for each in groups)
+        expr = _slide(f"nn.conv{len(windows)}d", [expr, weight], windows, groups=count)
+        return self._ordered(expr, [*batch, *groups, *made, *outer], frame)
 
     def _stacked(
         self, spread: Spread, groups: Sequence[Sequence[Axis]], rest: Sequence[Axis] = ()
@@ -186,28 +187,25 @@ class Reductions(Expressions):
     # Windows.
 
     def _windows(self, load: Node, frame: Frame, fixed: Sequence[Axis] | None) -> list[_Window]:
-        """Return the windows that move over a buffer.
-
-        Args:
-            load: What is read of the buffer.
-            frame: The frame.
-            fixed: The axes of the weight, None where there is none.
-        """
+        """Return the windows that move over a buffer, of which a weight has the inner axes only."""
         found = []
         for place, node in enumerate(load.args):
             start, factors = frame.affine(frame.index(node)) or (0, {})
-            if len(factors) != 2:
+            outer, inner, *more = *sorted(factors, key=lambda axis: axis.reduced), None, None
+            if (
+                outer is None
+                or inner is None
+                or len(more) > 2
+                or not inner.reduced
+                or outer.reduced
+            ):
                 continue
-            outer, inner = sorted(factors, key=lambda axis: axis.reduced)
             numbers = factors[outer], factors[inner], start
-            if not all(isinstance(each, int) for each in (*numbers, inner.extent)):
-                continue
-            window = _Window(place, outer, inner, *numbers)  # type: ignore[arg-type]
-            moves = inner.reduced and not outer.reduced and start >= 0  # type: ignore[operator]
             fits = fixed is None or (outer not in fixed and inner in fixed)
-            if moves and fits and window.stride > 0 and window.dilation > 0:
-                found.append(window)
-        return found
+            known = all(isinstance(each, int) and each >= 0 for each in (*numbers, inner.extent))
+            if known and fits:
+                found.append(_Window(place, outer, inner, *numbers))  # type: ignore[arg-type]
+        return found if len(found) <= _MOST_WINDOWS else []
 
     def _moved(
         self, load: Node, windows: Sequence[_Window], frame: Frame
@@ -228,40 +226,6 @@ class Reductions(Expressions):
         spread = self.view(buffer, indices, Frame(axes, guarded=frame.guarded))
         return (spread, moving) if spread and set(moving) <= set(spread.axes) else None
 
-    def _convolution(self, data: Node, weight: Node, frame: Frame) -> Spread | None:
-        """Return a convolution over one to three axes, None if it is none."""
-        load = data.args[0] if data.op == "cast" else data
-        if load.op != "load":
-            return None
-        kernel = self.compute(weight, frame)
-        windows = self._windows(load, frame, kernel.axes)
-        moved = self._moved(load, windows, frame) if 0 < len(windows) <= 3 else None
-        if moved is None:
-            return None
-        image, moving = moved
-        others = [each for each in image.axes if each not in moving]
-        shared = [each for each in others if each in kernel.axes]
-        groups = [each for each in shared if not each.reduced]
-        channels = [each for each in shared if each.reduced]
-        batch = [each for each in others if each not in shared]
-        inner = [window.inner for window in windows]
-        made = [each for each in kernel.axes if each not in (*shared, *inner)]
-        count = product(each.extent for each in groups)
-        summed = {*channels, *inner}
-        if not isinstance(count, int) or summed != {e for e in frame.axes if e.reduced}:
-            return None
-        expr = self._stacked(image, [batch, [*groups, *channels]], moving)
-        expr = expr if load is data else relay.cast(expr, data.dtype)
-        expr = absorb_padding(call(
-            CONVOLUTIONS[len(windows) - 1], expr,
-            self._stacked(kernel, [[*groups, *made], channels], inner),
-            strides=tuple(each.stride for each in windows),
-            dilation=tuple(each.dilation for each in windows),
-            padding=(0, 0) * len(windows), groups=count,
-        ))  # fmt: skip
-        outer = [each.outer for each in windows]
-        return self._ordered(expr, [*batch, *groups, *made, *outer], frame)
-
     def _pool(self, stage: Stage, frame: Frame) -> Spread | None:
         """Return the largest values or the sums of windows, None if it is something else."""
         is_sum, load = stage.combine == "Add", stage.value
@@ -269,23 +233,29 @@ class Reductions(Expressions):
             return None
         windows = self._windows(load, frame, None)
         inner = [window.inner for window in windows]
-        moved = self._moved(load, windows, frame) if 0 < len(windows) <= 3 else None
+        moved = self._moved(load, windows, frame) if windows else None
         if moved is None or inner != [each for each in frame.axes if each.reduced]:
             return None
         image, moving = moved
         others = [each for each in image.axes if each not in moving]
+        expr: Expr = self._stacked(image, [others[:1], others[1:]], moving)
         size = tuple(each.extent for each in inner)
-        expr = absorb_padding(call(
-            f"nn.{'avg' if is_sum else 'max'}_pool{len(windows)}d",
-            self._stacked(image, [others[:1], others[1:]], moving),
-            pool_size=size, padding=(0, 0) * len(windows),
-            strides=tuple(each.stride for each in windows),
-            dilation=tuple(each.dilation for each in windows),
-            **({"count_include_pad": True} if is_sum else {}),
-        ))  # fmt: skip
+        name = f"nn.{'avg' if is_sum else 'max'}_pool{len(windows)}d"
+        more = {"count_include_pad": True} if is_sum else {}
+        expr = _slide(name, [expr], windows, pool_size=size, **more)
         if is_sum:
             expr = relay.multiply(expr, self.ctx.const(product(size), stage.dtype))
         return self._ordered(expr, [*others, *(each.outer for each in windows)], frame)
+
+
+def _slide(
+    op: str, args: Sequence[Expr], windows: Sequence[_Window], **attributes: AnyValue
+) -> Expr:
+    """Return an operator that moves windows, with the padding of its data."""
+    strides = tuple(each.stride for each in windows)
+    dilation = tuple(each.dilation for each in windows)
+    named = {"strides": strides, "dilation": dilation, "padding": (0, 0) * len(windows)}
+    return absorb_padding(call(op, *args, **named, **attributes))
 
 
 def _factors(value: Node) -> list[Node]:
