@@ -115,11 +115,14 @@ class FunctionWalk(ImportWalk):
         Raises:
             Unsupported: Relay cannot say it.
         """
-        framework, name = self.framework, name_of(args[0])
-        function = self.model.module[name]
-        given = args[1] if isinstance(args[1], list) else [args[1]]
-        type_ = framework.type_args(call)[0]
-        results = leaves_of(framework, type_)
+        framework, results = self.framework, self.result_types(call)
+        callee, given, *rest = (*args, None, None)[: max(len(args), 2)]
+        name = name_of(callee)
+        function = self._programs.get(name)
+        if not isinstance(callee, framework.relax.GlobalVar) or function is None:
+            raise Unsupported(f"a call of {name}, which is no function of TIR")
+        if not isinstance(given, list):
+            raise Unsupported(f"arguments of {name} that are no tuple")
         types = leaves_of(framework, framework.type_of(call.args[1]))
         known = as_operator(framework, function, name, types)
         if known is not None:
@@ -128,12 +131,13 @@ class FunctionWalk(ImportWalk):
         inplace = attributes_of(framework, call).get("inplace_indices")
         before = self.lengths.names
         try:
-            found = run_function(framework, context, function, given, results, args[2:], inplace)
+            found = run_function(framework, context, function, given, results, rest, inplace)
         except (Unsupported, TypeInferenceError) as error:
             reason = error.reason if isinstance(error, Unsupported) else str(error)
-            raise Unsupported(f"{name}, a function of TIR: {reason}") from error
+            raise Unsupported(f"{name}, a function of TIR: {reason}", hint=_BEFORE) from error
         finally:
             self.lengths.names = before
+        type_ = framework.type_args(call)[0]
         return _regroup(framework, type_, iter(map(self.assembly.fold, found)))
 
     # Functions that make turns of a loop.
@@ -248,6 +252,12 @@ class FunctionWalk(ImportWalk):
             for variable, each in self.model.module.functions.items()
             if isinstance(each, self.framework.relax.Function)
         }
+
+    @cached_property
+    def _programs(self) -> Mapping[str, AnyValue]:
+        functions = self.model.module.functions.items()
+        kind = self.framework.tir.PrimFunc
+        return {name_of(variable): each for variable, each in functions if isinstance(each, kind)}
 
     @cached_property
     def _cycles(self) -> frozenset[str]:

@@ -23,6 +23,7 @@ from serde.relax.reflection import (
     attributes_of,
     dtype_of,
     handle_of,
+    leaves_of,
     name_of,
     plain_value,
     tensor_of,
@@ -327,9 +328,8 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         packed = isinstance(call.op, framework.relax.ExternFunc)
         if packed:
             name = name_of(call.op)
-            op = "relax.tensor_to_shape" if name == TO_SHAPE else name.replace(".run.", ".", 1)
-            if name == TO_SHAPE or framework.packed_name(op) == name:
-                return self._call_op(call, op, scope, label)
+            if framework.packed_name(_unpacked(name)) == name or name == TO_SHAPE:
+                return self._call_op(call, _unpacked(name), scope, label)
         args = [] if packed else [self.value(each, scope, label) for each in call.args]
         if any(map(has_hole, args)):
             return Hole()
@@ -355,17 +355,20 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
 
     def _call_op(self, call: AnyValue, op: str, scope: Values, label: str) -> AnyValue:
         """Return what the converter of an operator makes of a call."""
-        framework = self.framework
+        framework, given = self.framework, list(call.args)
+        named = name_of(given[0]) if given else ""
+        if op == "relax.call_pure_packed" and framework.packed_name(_unpacked(named)) == named:
+            op, given = _unpacked(named), given[1:]
         refusal = TABLE.refusal(op, 1)
         of_tir = op in CALLS_OF_TIR and op not in self._custom
-        if op == "relax.call_dps_packed" and name_of(call.args[0]) in PACKED:
+        if op == "relax.call_dps_packed" and named in PACKED and len(given) == 2:
             return self._call_packed(call, scope, label)
         if refusal and not (of_tir or op in PLAIN or op in self._custom or self.fallback.has(op)):
             kinds = (framework.relax.ExternFunc, framework.relax.GlobalVar)
             functions = [name_of(each) for each in call.args if isinstance(each, kinds)]
             self.report.add(op, label, ": ".join([refusal[0], *functions]), refusal[1])
             return Hole()
-        args = [self.value(each, scope, label) for each in call.args]
+        args = [self.value(each, scope, label) for each in given]
         if of_tir:
             return Hole() if any(map(has_hole, args)) else self.call_tir(call, args, label)
         if op in PLAIN:
@@ -385,14 +388,31 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
 
     def _call_packed(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
         """Return what a function gives that is called by its name."""
-        name, args = (self.value(each, scope, label) for each in call.args)
+        args = self.value(call.args[1], scope, label)
         if has_hole(args):
             return Hole()
-        type_ = self.framework.type_args(call)[0]
-        lengths = [self.lengths.known(self.lengths.read(each)) for each in type_.shape.values]
+        name, (type_, *more) = name_of(call.args[0]), self.result_types(call)
+        kinds, convert = PACKED[name]
+        lengths = self.framework.lengths(type_)
+        fits = (
+            isinstance(args, list) and len(args) == len(kinds) and all(map(isinstance, args, kinds))
+        )
+        if more or lengths is None or not fits:
+            raise Unsupported(f"a call of {name} with other arguments or results than it has")
+        known = [self.lengths.known(self.lengths.read(each)) for each in lengths]
         context = ImportContext(label, 1, self.lengths, self, scope)
-        found = PACKED[name](context, tensor_type(lengths, str(type_.dtype)), *args)
-        return self.assembly.fold(found)
+        return self.assembly.fold(convert(context, tensor_type(known, str(type_.dtype)), *args))
+
+    def result_types(self, call: AnyValue) -> list[AnyValue]:
+        """Return the types of tensors that a call says that it gives."""
+        framework = self.framework
+        given = list(framework.type_args(call) or ())
+        types = leaves_of(framework, given[0]) if len(given) == 1 else []
+        if not types or not all(isinstance(x, framework.TensorType) and x.dtype for x in types):
+            raise Unsupported(
+                "a call that does not tell of what type the tensors are that it gives"
+            )
+        return types
 
     def _bind(
         self, op: str, args: Sequence[AnyValue], attributes: dict[str, AnyValue]
@@ -457,6 +477,11 @@ PLAIN: Final[Mapping[str, AnyValue]] = {
     "relax.print": ImportWalk.leave_out,
 }
 """Operators of what are no tensors."""
+
+
+def _unpacked(name: str) -> str:
+    """Return the operator that a packed function may stand for."""
+    return "relax.tensor_to_shape" if name == TO_SHAPE else name.replace(".run.", ".", 1)
 
 
 def _only_tensor(args: Sequence[AnyValue]) -> tuple[Expr, TensorType]:

@@ -32,20 +32,42 @@ def _draw(ctx: Import, type_: TensorType, *given: Scalar, op: str, names: tuple[
     return call(op, None, shape=type_.concrete_shape, dtype=type_.dtype, **numbers)
 
 
-FUNCTIONS: Final[Mapping[str, Callable[..., Expr]]] = {
-    "topi.nn.space_to_batch_nd": lambda ctx, _, x, block, before, after, value: call(
-        "nn.space_to_batch_nd", x, block_shape=ctx.known_dims(block),
-        paddings=_pairs(ctx, before, after), pad_value=ctx.number(value),
-    ),
-    "topi.nn.batch_to_space_nd": lambda ctx, _, x, block, begin, end: call(
-        "nn.batch_to_space_nd", x, block_shape=ctx.known_dims(block),
-        crops=_pairs(ctx, begin, end),
-    ),
-    "topi.sparse_to_dense": lambda ctx, _, indices, shape, values, default: (
-        relay.sparse_to_dense(indices, ctx.ints(shape), values, default)
-    ),
-    "topi.matrix_set_diag": _set_diagonal,
-    "tvm.contrib.random.uniform": partial(_draw, op="serde.random_uniform", names=("low", "high")),
-    "tvm.contrib.random.normal": partial(_draw, op="serde.random_normal", names=("mean", "scale")),
-}  # fmt: skip
-"""What they are; each gets the context, the type of its result, and the arguments."""
+def _space_to_batch(
+    ctx: Import,
+    _type: TensorType,
+    x: Expr,
+    block: Shape,
+    before: Shape,
+    after: Shape,
+    value: Scalar,
+) -> Expr:
+    sides, number = _pairs(ctx, before, after), ctx.number(value)
+    named = {"block_shape": ctx.known_dims(block), "paddings": sides, "pad_value": number}
+    return call("nn.space_to_batch_nd", x, **named)
+
+
+def _batch_to_space(
+    ctx: Import, _type: TensorType, x: Expr, block: Shape, begin: Shape, end: Shape
+) -> Expr:
+    crops = _pairs(ctx, begin, end)
+    return call("nn.batch_to_space_nd", x, block_shape=ctx.known_dims(block), crops=crops)
+
+
+def _to_dense(
+    ctx: Import, _type: TensorType, indices: Expr, shape: Expr, values: Expr, default: Expr
+) -> Expr:
+    return relay.sparse_to_dense(indices, ctx.ints(shape), values, default)
+
+
+_uniform = partial(_draw, op="serde.random_uniform", names=("low", "high"))
+_normal = partial(_draw, op="serde.random_normal", names=("mean", "scale"))
+
+FUNCTIONS: Final[Mapping[str, tuple[tuple[type, ...], Callable[..., Expr]]]] = {
+    "topi.nn.space_to_batch_nd": ((Expr, Shape, Shape, Shape, Scalar), _space_to_batch),
+    "topi.nn.batch_to_space_nd": ((Expr, Shape, Shape, Shape), _batch_to_space),
+    "topi.sparse_to_dense": ((Expr,) * 4, _to_dense),
+    "topi.matrix_set_diag": ((Expr,) * 6, _set_diagonal),
+    "tvm.contrib.random.uniform": ((Scalar,) * 4, _uniform),
+    "tvm.contrib.random.normal": ((Scalar,) * 4, _normal),
+}
+"""Their arguments, and what they are; that gets the context and the type of its result first."""

@@ -43,7 +43,8 @@ def run_function(
     values = [*given, *[None] * kinds.count(-1), *more]
     buffers = getattr(function, "buffer_map", {})
     params = [buffers.get(each, each) for each in getattr(function, "params", ())]
-    if len(values) != len(params) or len(kinds) != len(results):
+    fits = len(values) == len(params) and len(kinds) == len(results)
+    if not fits or not all(-1 <= kind < len(given) for kind in kinds):
         raise Unsupported(f"{len(values)} arguments and results for {len(params)} parameters")
     own = iter(params[len(given) :])
     filled = [next(own) if kind == -1 else params[kind] for kind in kinds]
@@ -79,8 +80,9 @@ def _number(ctx: ImportContext, param: AnyValue, given: Scalar) -> Node:
     if not isinstance(held, float):
         source = partial(ctx.lengths.tensor, held)
         ctx.lengths.match_length(param, ctx.lengths.known(held), source)
-    kind = "number" if isinstance(held, (bool, int, float)) else "length"
-    return Node(kind, dtype_of(param), held=held)
+    if isinstance(held, (bool, int, float)):
+        return Node("number", dtype_of(param), held=held)
+    return Node("length", dtype_of(param), held=ctx.lengths.read(param))
 
 
 def _match(

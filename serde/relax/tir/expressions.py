@@ -147,6 +147,10 @@ class Expressions(Loads):
         """Return a tensor with axes of one element where it has none, but those in front."""
         expr = spread.expr
         first = axes.index(spread.axes[0]) if spread.axes else len(axes)
+        dims = [each.extent if each in spread.axes else 1 for each in axes[first:]]
+        whole = self.of_shape(expr, dims)
+        if whole is not None:
+            return whole
         for place, axis in enumerate(axes[first:]):
             if axis not in spread.axes:
                 expr = fold(relay.expand_dims(expr, place))

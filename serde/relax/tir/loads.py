@@ -14,7 +14,7 @@ from serde.errors import Unsupported
 from serde.relax.import_context import ImportContext
 from serde.relax.tir.indexing import Frame, count_digits, flat_index
 from serde.relax.tir.stages import Axis, Node, post_order
-from serde.relay.ir import Any, Constant, Dim, Expr
+from serde.relay.ir import Any, Call, Constant, Dim, Expr, get
 from serde.relay.ir.dims import product, same_length
 from serde.relay.lowering.lengths import LAST, permuted
 from serde.relay.transform.evaluate_constants import EvaluateConstants
@@ -143,12 +143,16 @@ class Loads(ABC):
 
     def reshape(self, expr: Expr, dims: Sequence[Dim]) -> Expr:
         """Return a tensor in another shape, itself where that is its own."""
-        shape = self.ctx.type(expr).shape
-        known = [self.ctx.lengths.known(each) for each in dims]
-        alike = len(shape) == len(dims) and list(map(same_length, known, shape))
-        if alike is not False and sum(map(bool, alike)) >= len(dims) - 1:
-            return expr  # The count of elements is the same: so is the one that is not known.
-        return fold(self.ctx.reshape(expr, dims))
+        return self.of_shape(expr, dims) or fold(self.ctx.reshape(expr, dims))
+
+    def of_shape(self, expr: Expr, dims: Sequence[Dim]) -> Expr | None:
+        """Return a tensor, or what it is a reshape of, if that is of a shape."""
+        reshaped = isinstance(expr, Call) and expr.op == get("reshape")
+        found = expr.args[0] if isinstance(expr, Call) and reshaped else expr
+        shape, known = self.ctx.type(found).shape, map(self.ctx.lengths.known, dims)
+        if len(shape) != len(dims) or sum(map(same_length, known, shape)) < len(dims) - 1:
+            return None
+        return found  # The count of elements is the same: so is a length that is not known.
 
     # What is computed.
 

@@ -17,7 +17,7 @@ from serde.relax.lengths import Lengths
 from serde.relax.reflection import dtype_of, handle_of
 from serde.relax.tir.indexing import Frame
 from serde.relax.tir.stages import Axis, Node, Stage, post_order
-from serde.relay.ir import Dim
+from serde.relay.ir import Any, Dim
 from serde.relay.ir.dims import product
 
 __all__ = ["Reader", "buffer_type"]
@@ -59,6 +59,7 @@ class Reader:
         self._given = frozenset(given)
         self._most = most
         self._names = count()
+        self._same: dict[Dim, Dim] = {}  # Of lengths that Relay knows to be one, the first.
         self._loops: list[Axis] = []
         self._conditions: list[Node] = []
         self._begun: dict[int, Node] = {}
@@ -124,7 +125,9 @@ class Reader:
         """Return a length: a number where it is known, else in the names of ``Lengths``."""
         dim = self._lengths.read(value)
         known = self._lengths.known(dim)
-        return known if isinstance(known, int) else dim
+        if isinstance(known, (int, Any)):
+            return known if isinstance(known, int) else dim
+        return self._same.setdefault(known, dim)
 
     def _plain(self, value: AnyValue) -> AnyValue:
         return self.node(value).held if self.node(value).op == "number" else None

@@ -14,7 +14,7 @@ from serde.relax.tir.expressions import FUNCTIONS, Expressions
 from serde.relax.tir.indexing import Frame
 from serde.relax.tir.loads import Spread, fold
 from serde.relax.tir.stages import Axis, Node, Stage, post_order
-from serde.relay.ir import Expr, call, is_float, symbol
+from serde.relay.ir import Call, Expr, call, get, is_float, symbol
 from serde.relay.ir.dims import product
 from serde.relay.ir.precision import limits
 from serde.relay.lowering.lengths import permuted
@@ -107,6 +107,10 @@ class Reductions(Expressions):
         expr = self.broadcast(spread, axes)
         if stage.position is None or not stage.combine.startswith("arg"):
             places = [axes.index(each) for each in reduced]
+            order = _order_of(expr)
+            left = [each for place, each in enumerate(order) if place not in places]
+            if isinstance(expr, Call) and order and left == sorted(left):
+                expr, places = expr.args[0], [order[place] for place in places]
             return Spread(fold(_REDUCTIONS[stage.combine](expr, axis=places)), kept)
         length = product(each.extent for each in reduced)
         order = frame.digits(frame.index(stage.position), length)
@@ -256,6 +260,12 @@ def _slide(
     dilation = tuple(each.dilation for each in windows)
     named = {"strides": strides, "dilation": dilation, "padding": (0, 0) * len(windows)}
     return absorb_padding(call(op, *args, **named, **attributes))
+
+
+def _order_of(expr: Expr) -> list[int]:
+    """Return the order of axes of what only moves axes, nothing for anything else."""
+    moves = isinstance(expr, Call) and expr.op == get("transpose")
+    return list(expr.attrs["axes"]) if isinstance(expr, Call) and moves else []
 
 
 def _factors(value: Node) -> list[Node]:
