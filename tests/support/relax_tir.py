@@ -3,6 +3,8 @@
 Each is to be read as TVM computes it, or to be refused for the reason that is told.
 """
 
+# ruff: noqa: B007, N803, N805, N806, N812, as TVMScript has other names.
+
 from __future__ import annotations
 
 from typing import Any

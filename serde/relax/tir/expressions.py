@@ -51,7 +51,7 @@ class _Run(NamedTuple):
 
     start: Dim
     step: int
-    count: Dim
+    size: Dim
 
 
 class Expressions(Loads):
@@ -117,8 +117,8 @@ class Expressions(Loads):
                 counted = allocation.positions(axis.extent) * factor
                 values = Constant(counted.astype(numpy_dtype(dtype)))
             else:
-                ends = (self.ctx.lengths.tensor(each) for each in (0, axis.extent, 1))
-                values = relay.arange(*ends, dtype="int64")
+                first, last, step = map(self.ctx.lengths.tensor, (0, axis.extent, 1))
+                values = relay.arange(first, last, step, "int64")
                 values = relay.multiply(values, self.ctx.lengths.tensor(factor))
                 values = relay.cast(values, dtype)
             exprs, axes = self.align([total, Spread(values, (axis,))], frame)
@@ -183,7 +183,7 @@ class Expressions(Loads):
                 return self._part(Node("where", node.dtype, (first, inner, other)), frame)
         if runs is None:
             return None
-        if any(run.count == 0 for run in runs.values()):
+        if any(run.size == 0 for run in runs.values()):
             return self.compute(other, frame)
         runs = {axis: run for axis, run in runs.items() if run != (0, 1, axis.extent)}
         if not runs:
@@ -227,7 +227,7 @@ class Expressions(Loads):
         inner, parts = frame, dict[Axis, Axis]()
         widths = dict[Axis, tuple[int, int]]()
         for axis, run in runs.items():
-            behind = axis.extent - run.start - (run.count - 1) * run.step - 1
+            behind = axis.extent - run.start - (run.size - 1) * run.step - 1
             if not isinstance(run.start, int) or not isinstance(behind, int):
                 return None
             widths[axis] = run.start, behind
@@ -251,12 +251,12 @@ class Expressions(Loads):
     ) -> Spread | None:
         """Return two parts behind each other."""
         ((axis, run), *more) = runs.items()
-        end = run.start + run.count
+        end = run.start + run.size
         if more or run.step != 1 or (run.start != 0 and end != axis.extent):
             return None
-        sides = [(other, 0, run.start), (one, run.start, run.count)]
+        sides = [(other, 0, run.start), (one, run.start, run.size)]
         if run.start == 0:
-            sides = [(one, 0, run.count), (other, end, axis.extent - run.count)]
+            sides = [(one, 0, run.size), (other, end, axis.extent - run.size)]
         found, parts = list[Spread](), list[Axis]()
         for node, start, count in sides:
             inner, part = frame.restricted(axis, start, 1, count)

@@ -52,7 +52,7 @@ class _Slot(NamedTuple):
     """An axis of a tensor on its way to axes of a frame, with the index that is wanted."""
 
     length: Dim
-    index: Dim
+    wanted: Dim
     node: Node | None = None
     slice: _Slice = _Slice(0, LAST, 1, [])
 
@@ -108,7 +108,7 @@ class Loads(ABC):
         Returns:
             The elements; None where polynomials alone do not tell them.
         """
-        expr, own = buffer.expr, nodes or [None] * len(indices)
+        expr, own = buffer.expr, [*nodes, *[None] * len(indices)]
         given = slots = list(map(_Slot, buffer.shape, indices, own))
         for group in _groups([_depends(slot, frame) for slot in given]):
             places = [i for i, x in enumerate(slots) if any(x is given[place] for place in group)]
@@ -128,12 +128,9 @@ class Loads(ABC):
             (i, x) for i, x in enumerate(slices) if (x.begin, x.end, abs(x.step)) != (0, LAST, 1)
         ]
         if cut:
-            bounds = [
-                [x.begin for _, x in cut],
-                [x.end for _, x in cut],
-                [abs(x.step) for _, x in cut],
-            ]
-            expr = relay.strided_slice(expr, *bounds, axes=[place for place, _ in cut])
+            begins, ends = [x.begin for _, x in cut], [x.end for _, x in cut]
+            steps, places = [abs(x.step) for _, x in cut], [place for place, _ in cut]
+            expr = relay.strided_slice(expr, begins, ends, steps, axes=places)
         for place in (place for place, each in enumerate(slices) if each.step < 0):
             expr = relay.reverse(expr, axis=place)
         axes = [axis for each in slices for axis in each.axes]
@@ -202,7 +199,7 @@ class Loads(ABC):
         self, expr: Expr, slots: Sequence[_Slot], spreads: Sequence[Spread], frame: Frame
     ) -> tuple[Expr, list[_Slot]] | None:
         """Return elements that are computed along one axis and those of all positions else."""
-        whole = [frame.digits(slot.index, slot.length) or [] for slot in slots]
+        whole = [frame.digits(slot.wanted, slot.length) or [] for slot in slots]
         free = [place for place, axes in enumerate(whole) if len(axes) != 1]
         if len(free) != 1 or len(spreads) != len(slots):
             return None
@@ -222,23 +219,22 @@ def _whole(axis: Axis) -> _Slot:
 
 def _merge(members: Sequence[_Slot], frame: Frame) -> _Slot | None:
     """Return axes as one of which a slice is wanted, None if it is none that is known."""
-    lengths, indices = [each.length for each in members], [each.index for each in members]
+    lengths, indices = [each.length for each in members], [each.wanted for each in members]
     if frame.guarded and not all(map(frame.is_inside, indices, lengths)):
         return None
     index, length = flat_index(indices, lengths), product(lengths)
     axes = frame.digits(index, length)
     if axes is not None:
         return _Slot(length, index, slice=_Slice(0, LAST, 1, axes))
-    begin, factors = frame.affine(index) or (Any(), {})
-    steps = [each for axis, each in factors.items() if axis.extent != 1] or [1]
-    if not all(isinstance(each, int) for each in (begin, *factors.values())):
+    start, factors = frame.affine(index) or (Any(), {})
+    numbers = {axis: each for axis, each in factors.items() if isinstance(each, int)}
+    steps = [each for axis, each in numbers.items() if axis.extent != 1] or [1]
+    step, count = min(steps), product(each.extent for each in factors)
+    one_way = step > 0 or (step < 0 and len(steps) == 1)
+    if len(numbers) < len(factors) or not one_way or any(each % step for each in steps):
         return None
-    step = min(steps)  # type: ignore[type-var]
-    count: Dim = product(each.extent for each in factors)
-    if step == 0 or (step < 0 and len(steps) > 1) or any(each % step for each in steps):
-        return None
-    axes = count_digits({axis: factor // step for axis, factor in factors.items()}, count)
-    begin = begin + (count - 1) * min(step, 0)
+    axes = count_digits({axis: each // step for axis, each in numbers.items()}, count)
+    begin = start + (count - 1) * min(step, 0)
     end = begin + (count - 1) * abs(step) + 1
     inside = not isinstance(length, int) or (isinstance(end, int) and end <= length)
     end = LAST if end == length else end
@@ -249,8 +245,8 @@ def _merge(members: Sequence[_Slot], frame: Frame) -> _Slot | None:
 
 def _depends(slot: _Slot, frame: Frame) -> set[Axis]:
     """Return the axes that an index depends on."""
-    if slot.node is None or not isinstance(slot.index, Any):
-        return set(frame.axes_of(slot.index))
+    if slot.node is None or not isinstance(slot.wanted, Any):
+        return set(frame.axes_of(slot.wanted))
     places = post_order(slot.node, "axis")
     return {axis for each in places for axis in frame.axes_of(frame.index(each))}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any as AnyValue, Final, NamedTuple
 
@@ -22,7 +22,7 @@ from serde.relay.tvm.passes.fold_explicit_padding import absorb_padding
 
 __all__ = ["Reductions"]
 
-_REDUCTIONS: Final = {
+_REDUCTIONS: Final[Mapping[str, Callable[..., Expr]]] = {
     "Add": relay.sum, "Mul": relay.prod, "Max": relay.max, "Min": relay.min,
     "And": relay.all, "Or": relay.any, "argmax": relay.argmax, "argmin": relay.argmin,
 }  # fmt: skip
@@ -107,10 +107,10 @@ class Reductions(Expressions):
         expr = self.broadcast(spread, axes)
         if stage.position is None or not stage.combine.startswith("arg"):
             places = [axes.index(each) for each in reduced]
-            order = _order_of(expr)
-            left = [each for place, each in enumerate(order) if place not in places]
-            if isinstance(expr, Call) and order and left == sorted(left):
-                expr, places = expr.args[0], [order[place] for place in places]
+            moved = _order_of(expr)
+            left = [each for place, each in enumerate(moved) if place not in places]
+            if isinstance(expr, Call) and moved and left == sorted(left):
+                expr, places = expr.args[0], [moved[place] for place in places]
             return Spread(fold(_REDUCTIONS[stage.combine](expr, axis=places)), kept)
         length = product(each.extent for each in reduced)
         order = frame.digits(frame.index(stage.position), length)
@@ -118,7 +118,8 @@ class Reductions(Expressions):
             raise Unsupported("a place that does not count what is compared")
         expr = permuted(expr, [axes.index(each) for each in (*kept, *order)])
         expr = self.reshape(expr, [*(each.extent for each in kept), length])
-        made = _REDUCTIONS[stage.combine](expr, axis=len(kept), select_last_index=stage.last)
+        more = {"select_last_index": stage.last}
+        made = _REDUCTIONS[stage.combine](expr, axis=len(kept), **more)
         return Spread(fold(relay.cast(made, stage.dtype)), kept)
 
     def _check_size(self, stage: Stage, axes: Sequence[Axis]) -> None:
@@ -192,7 +193,7 @@ class Reductions(Expressions):
 
     def _windows(self, load: Node, frame: Frame, fixed: Sequence[Axis] | None) -> list[_Window]:
         """Return the windows that move over a buffer, of which a weight has the inner axes only."""
-        found = []
+        found = list[_Window]()
         for place, node in enumerate(load.args):
             start, factors = frame.affine(frame.index(node)) or (0, {})
             outer, inner, *more = *sorted(factors, key=lambda axis: axis.reduced), None, None
@@ -208,7 +209,7 @@ class Reductions(Expressions):
             fits = fixed is None or (outer not in fixed and inner in fixed)
             known = all(isinstance(each, int) and each >= 0 for each in (*numbers, inner.extent))
             if known and fits:
-                found.append(_Window(place, outer, inner, *numbers))  # type: ignore[arg-type]
+                found.append(_Window(place, outer, inner, *numbers))
         return found if len(found) <= _MOST_WINDOWS else []
 
     def _moved(
@@ -258,8 +259,8 @@ def _slide(
     """Return an operator that moves windows, with the padding of its data."""
     strides = tuple(each.stride for each in windows)
     dilation = tuple(each.dilation for each in windows)
-    named = {"strides": strides, "dilation": dilation, "padding": (0, 0) * len(windows)}
-    return absorb_padding(call(op, *args, **named, **attributes))
+    attributes |= {"strides": strides, "dilation": dilation, "padding": (0, 0) * len(windows)}
+    return absorb_padding(call(op, *args, **attributes))
 
 
 def _order_of(expr: Expr) -> list[int]:

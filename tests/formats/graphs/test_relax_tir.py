@@ -59,7 +59,7 @@ def test_what_legalisation_makes_of_a_call_is_read_as_tvm_computes_it(case: Call
 
 @pytest.mark.parametrize("case", _calls(programs=True))
 def test_a_program_is_refused(case: CallCase) -> None:
-    with pytest.raises(UnsupportedModelError, match="a function of TIR: a (program|loop)"):
+    with pytest.raises(UnsupportedModelError, match=r"a function of TIR: a (program|loop)"):
         serde.to_relay(_legal(case))
 
 
