@@ -110,11 +110,7 @@ class FunctionWalk(ImportWalk):
             self.lengths.names = before
 
     def call_tir(self, call: AnyValue, args: Sequence[AnyValue], label: str) -> AnyValue:
-        """Return what a function of TIR gives.
-
-        Raises:
-            Unsupported: Relay cannot say it.
-        """
+        """Return what a function of TIR gives, which is refused if Relay cannot say it."""
         framework, results = self.framework, self.result_types(call)
         callee, given, *rest = (*args, None, None)[: max(len(args), 2)]
         name = name_of(callee)

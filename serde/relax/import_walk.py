@@ -347,11 +347,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
 
     @abstractmethod
     def call_tir(self, call: AnyValue, args: Sequence[AnyValue], label: str) -> AnyValue:
-        """Return what a function of TIR gives.
-
-        Raises:
-            Unsupported: Relay cannot say it.
-        """
+        """Return what a function of TIR gives, which is refused if Relay cannot say it."""
 
     def _call_op(self, call: AnyValue, op: str, scope: Values, label: str) -> AnyValue:
         """Return what the converter of an operator makes of a call."""

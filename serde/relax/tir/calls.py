@@ -26,17 +26,9 @@ def run_function(
 ) -> list[Expr]:  # fmt: skip
     """Return what a function of TIR computes; names of lengths are its own afterwards.
 
-    Args:
-        framework: TVM.
-        ctx: The call.
-        function: The function.
-        given: The tensors and numbers that it is called with.
-        results: The types of what it gives.
-        lengths: Shapes whose lengths it is given behind everything else.
-        inplace: For each result which parameter it is stored into, -1 for one of its own.
-
-    Raises:
-        Unsupported: Relay cannot say it, or it is not called as it is declared.
+    It is called with tensors and numbers, and with shapes whose lengths stand behind everything
+    else, and gives results of some types, each in a buffer of its own, for which -1 stands, or in
+    one of its parameters. It is refused if Relay cannot say it, or it is declared otherwise.
     """
     kinds = [-1] * len(results) if inplace is None else list(inplace)
     more = [Scalar(n, "int64") for shape in lengths if isinstance(shape, Shape) for n in shape.dims]

@@ -84,7 +84,7 @@ class Expressions(Loads):
         made = self._part(node, frame) if node.op == "where" else None
         if made is not None:
             return made
-        inner = frame.loosened() if node.op == "where" else frame
+        inner = frame.loosened() if node.op in ("where", "And", "Or") else frame
         exprs, axes = self.align([self.compute(each, inner) for each in node.args], frame)
         return Spread(self._apply(node, exprs), axes)
 

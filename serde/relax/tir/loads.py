@@ -58,14 +58,7 @@ class _Slot(NamedTuple):
 
 
 class Loads(ABC):
-    """What loads are.
-
-    Args:
-        ctx: The call.
-
-    Attributes:
-        buffers: What is in the buffers, by their handles.
-    """
+    """What loads are of what is in :attr:`buffers`, by their handles."""
 
     def __init__(self, ctx: ImportContext) -> None:
         self.ctx = ctx
@@ -97,16 +90,9 @@ class Loads(ABC):
     def view(
         self, buffer: Buffer, indices: Sequence[Dim], frame: Frame, nodes: Sequence[Node] = ()
     ) -> Spread | None:
-        """Return elements of a buffer.
+        """Return elements of a buffer at indices that are polynomials, where they are some.
 
-        Args:
-            buffer: The buffer.
-            indices: Which, as polynomials, anonymous where they are none.
-            frame: The frame.
-            nodes: The indices; without them only polynomials are followed.
-
-        Returns:
-            The elements; None where polynomials alone do not tell them.
+        Others are computed from their nodes. Without nodes, None stands for what is not told.
         """
         expr, own = buffer.expr, [*nodes, *[None] * len(indices)]
         given = slots = list(map(_Slot, buffer.shape, indices, own))
@@ -168,7 +154,10 @@ class Loads(ABC):
             expr = self.ctx.reshape(expr, [*dims[:first], length, *dims[behind:]])
             index = self._flat(members, spreads, frame)
         if isinstance(index.expr, Constant) and isinstance(length, int):
-            where = np.clip(index.expr.data.astype(np.int64), 0, max(length - 1, 0))
+            given = index.expr.data.astype(np.int64)
+            where = np.clip(given, 0, max(length - 1, 0))
+            if not frame.guarded and not np.array_equal(given, where):
+                raise Unsupported("an index that is outside of its buffer")
             before, after, mode = _padded(where, length) or (0, 0, "")
             widths = [(before, after) if place == first else (0, 0) for place in range(len(slots))]
             if mode:

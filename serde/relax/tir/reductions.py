@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from math import prod
 from typing import Any as AnyValue, Final, NamedTuple
 
 import numpy as np
@@ -125,9 +126,9 @@ class Reductions(Expressions):
     def _check_size(self, stage: Stage, axes: Sequence[Axis]) -> None:
         """Refuse what would take far more memory than its operands."""
         shapes = [self.buffer(each).shape for each in post_order(stage.value, "load")]
-        known = [[n for n in shape if isinstance(n, int)] for shape in shapes]
-        most = max(_MOST_ELEMENTS, *(_MOST_TIMES * int(np.prod(each)) for each in known), 0)
-        count = int(np.prod([float(e.extent) for e in axes if isinstance(e.extent, int)]))
+        sizes = [prod(n for n in shape if isinstance(n, int)) for shape in shapes]
+        most = max(_MOST_ELEMENTS, *(_MOST_TIMES * size for size in sizes), 0)
+        count = prod(each.extent for each in axes if isinstance(each.extent, int))
         if count > most:
             raise Unsupported(f"a reduction over {count} elements that is no known operator")
 
