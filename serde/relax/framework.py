@@ -287,6 +287,18 @@ class Framework:
         """Whether two lengths are the same whatever their variables are."""
         return bool(self._analyzer.can_prove_equal(one, other))
 
+    def packed_name(self, op: str) -> str | None:
+        """Return what legalisation calls in the place of an operator, None for no operator."""
+        operator = self.tvm.ir.Op
+        return operator.get(op).get_attr("FCallPacked") if op in operator.list_op_names() else None
+
+    def are_same(self, one: AnyValue, other: AnyValue) -> bool:
+        """Whether two functions are the same but for names, and for what passes note of them."""
+        equal = importlib.import_module("tvm_ffi").structural_equal
+        for name in ("global_symbol", "op_pattern"):
+            one, other = (each.without_attr(name) for each in (one, other))
+        return bool(equal(one, other, map_free_vars=True))
+
 
 def _first(module: AnyValue, *names: str) -> AnyValue:
     return next(getattr(module, name) for name in names if hasattr(module, name))

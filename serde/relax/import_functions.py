@@ -8,8 +8,9 @@ from typing import Any as AnyValue, Final
 
 import serde.relay as relay
 from serde.core.report import Report
-from serde.errors import FormatError, Unsupported
+from serde.errors import FormatError, TypeInferenceError, Unsupported
 from serde.relax.framework import Framework
+from serde.relax.import_context import ImportContext
 from serde.relax.import_walk import (
     Closure,
     ImportWalk,
@@ -22,7 +23,16 @@ from serde.relax.import_walk import (
 from serde.relax.loops import Loops, Repetition
 from serde.relax.model import RelaxModel
 from serde.relax.options import RelaxImportOptions
-from serde.relax.reflection import called_functions, handle_of, leaves_of, name_of, plain_value
+from serde.relax.reflection import (
+    attributes_of,
+    called_functions,
+    handle_of,
+    leaves_of,
+    name_of,
+    plain_value,
+)
+from serde.relax.tir.calls import run_function
+from serde.relax.tir.known import as_operator
 from serde.relay.ir import Any, Call, Constant, Expr, Function, Let, Span, Var, call, const, get
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
 from serde.relay.op.control.body import close
@@ -98,6 +108,33 @@ class FunctionWalk(ImportWalk):
             return found
         finally:
             self.lengths.names = before
+
+    def call_tir(self, call: AnyValue, args: Sequence[AnyValue], label: str) -> AnyValue:
+        """Return what a function of TIR gives, which is refused if Relay cannot say it."""
+        framework, results = self.framework, self.result_types(call)
+        callee, given, *rest = (*args, None, None)[: max(len(args), 2)]
+        name = name_of(callee)
+        function = self._programs.get(name)
+        if not isinstance(callee, framework.relax.GlobalVar) or function is None:
+            raise Unsupported(f"a call of {name}, which is no function of TIR")
+        if not isinstance(given, list):
+            raise Unsupported(f"arguments of {name} that are no tuple")
+        types = leaves_of(framework, framework.type_of(call.args[1]))
+        known = as_operator(framework, function, name, types)
+        if known is not None:
+            return self._expand(known, given, Values(), {}, label)
+        context = ImportContext(label, len(results), self.lengths, self, None)
+        inplace = attributes_of(framework, call).get("inplace_indices")
+        before = self.lengths.names
+        try:
+            found = run_function(framework, context, function, given, results, rest, inplace)
+        except (Unsupported, TypeInferenceError) as error:
+            reason = error.reason if isinstance(error, Unsupported) else str(error)
+            raise Unsupported(f"{name}, a function of TIR: {reason}", hint=_BEFORE) from error
+        finally:
+            self.lengths.names = before
+        type_ = framework.type_args(call)[0]
+        return _regroup(framework, type_, iter(map(self.assembly.fold, found)))
 
     # Functions that make turns of a loop.
 
@@ -211,6 +248,12 @@ class FunctionWalk(ImportWalk):
             for variable, each in self.model.module.functions.items()
             if isinstance(each, self.framework.relax.Function)
         }
+
+    @cached_property
+    def _programs(self) -> Mapping[str, AnyValue]:
+        functions = self.model.module.functions.items()
+        kind = self.framework.tir.PrimFunc
+        return {name_of(variable): each for variable, each in functions if isinstance(each, kind)}
 
     @cached_property
     def _cycles(self) -> frozenset[str]:

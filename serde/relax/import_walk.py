@@ -16,12 +16,14 @@ from serde.relax.lengths import Lengths, Scalar, Shape
 from serde.relax.loading import to_weight
 from serde.relax.model import RelaxModel
 from serde.relax.ops import TABLE
+from serde.relax.ops.packed import FUNCTIONS as PACKED
 from serde.relax.options import RelaxImportOptions
 from serde.relax.reflection import (
     argument_names,
     attributes_of,
     dtype_of,
     handle_of,
+    leaves_of,
     name_of,
     plain_value,
     tensor_of,
@@ -40,6 +42,14 @@ __all__ = [
 ]  # fmt: skip
 
 Values = Scope[int, AnyValue]
+
+CALLS_OF_TIR: Final = (
+    "relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad",
+)  # fmt: skip
+"""Operators that call a function of TIR."""
+
+TO_SHAPE: Final = "vm.builtin.tensor_to_shape"
+"""The packed function that importers call where they mean the operator."""
 
 
 @dataclass(frozen=True)
@@ -316,6 +326,10 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         if isinstance(call.op, framework.tvm.ir.Op):
             return self._call_op(call, str(call.op.name), scope, label)
         packed = isinstance(call.op, framework.relax.ExternFunc)
+        if packed:
+            name = name_of(call.op)
+            if framework.packed_name(_unpacked(name)) == name or name == TO_SHAPE:
+                return self._call_op(call, _unpacked(name), scope, label)
         args = [] if packed else [self.value(each, scope, label) for each in call.args]
         if any(map(has_hole, args)):
             return Hole()
@@ -331,16 +345,28 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             Unsupported: Relay cannot say it.
         """
 
+    @abstractmethod
+    def call_tir(self, call: AnyValue, args: Sequence[AnyValue], label: str) -> AnyValue:
+        """Return what a function of TIR gives, which is refused if Relay cannot say it."""
+
     def _call_op(self, call: AnyValue, op: str, scope: Values, label: str) -> AnyValue:
         """Return what the converter of an operator makes of a call."""
-        framework = self.framework
+        framework, given = self.framework, list(call.args)
+        named = name_of(given[0]) if given else ""
+        if op == "relax.call_pure_packed" and framework.packed_name(_unpacked(named)) == named:
+            op, given = _unpacked(named), given[1:]
         refusal = TABLE.refusal(op, 1)
-        if refusal and not (op in PLAIN or op in self._custom or self.fallback.has(op)):
+        of_tir = op in CALLS_OF_TIR and op not in self._custom
+        if op == "relax.call_dps_packed" and named in PACKED and len(given) == 2:
+            return self._call_packed(call, scope, label)
+        if refusal and not (of_tir or op in PLAIN or op in self._custom or self.fallback.has(op)):
             kinds = (framework.relax.ExternFunc, framework.relax.GlobalVar)
             functions = [name_of(each) for each in call.args if isinstance(each, kinds)]
             self.report.add(op, label, ": ".join([refusal[0], *functions]), refusal[1])
             return Hole()
-        args = [self.value(each, scope, label) for each in call.args]
+        args = [self.value(each, scope, label) for each in given]
+        if of_tir:
+            return Hole() if any(map(has_hole, args)) else self.call_tir(call, args, label)
         if op in PLAIN:
             return Hole() if any(map(has_hole, args)) else PLAIN[op](self, *args)
         type_ = framework.type_of(call)
@@ -355,6 +381,34 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         if len(found) != outputs:
             raise Unsupported(f"{len(found)} results for {outputs}")
         return list(found) if several else found[0]
+
+    def _call_packed(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
+        """Return what a function gives that is called by its name."""
+        args = self.value(call.args[1], scope, label)
+        if has_hole(args):
+            return Hole()
+        name, (type_, *more) = name_of(call.args[0]), self.result_types(call)
+        kinds, convert = PACKED[name]
+        lengths = self.framework.lengths(type_)
+        fits = (
+            isinstance(args, list) and len(args) == len(kinds) and all(map(isinstance, args, kinds))
+        )
+        if more or lengths is None or not fits:
+            raise Unsupported(f"a call of {name} with other arguments or results than it has")
+        known = [self.lengths.known(self.lengths.read(each)) for each in lengths]
+        context = ImportContext(label, 1, self.lengths, self, scope)
+        return self.assembly.fold(convert(context, tensor_type(known, str(type_.dtype)), *args))
+
+    def result_types(self, call: AnyValue) -> list[AnyValue]:
+        """Return the types of tensors that a call says that it gives."""
+        framework = self.framework
+        given = list(framework.type_args(call) or ())
+        types = leaves_of(framework, given[0]) if len(given) == 1 else []
+        if not types or not all(isinstance(x, framework.TensorType) and x.dtype for x in types):
+            raise Unsupported(
+                "a call that does not tell of what type the tensors are that it gives"
+            )
+        return types
 
     def _bind(
         self, op: str, args: Sequence[AnyValue], attributes: dict[str, AnyValue]
@@ -419,6 +473,11 @@ PLAIN: Final[Mapping[str, AnyValue]] = {
     "relax.print": ImportWalk.leave_out,
 }
 """Operators of what are no tensors."""
+
+
+def _unpacked(name: str) -> str:
+    """Return the operator that a packed function may stand for."""
+    return "relax.tensor_to_shape" if name == TO_SHAPE else name.replace(".run.", ".", 1)
 
 
 def _only_tensor(args: Sequence[AnyValue]) -> tuple[Expr, TensorType]:

@@ -178,6 +178,9 @@ class Lengths:
             return symbol(self.names[handle_of(length)])
         if isinstance(length, tir.Cast):
             return self.read(length.value)
+        if isinstance(length, tir.Select) and isinstance(length.condition, tir.IntImm):
+            chosen = length.true_value if length.condition.value else length.false_value
+            return self.read(chosen)
         if not isinstance(length, self._pairs):
             raise Unsupported(f"a length that is {type(length).__name__} of TIR: {length!s:.100}")
         return self._combine(type(length).__name__, self.read(length.a), self.read(length.b))

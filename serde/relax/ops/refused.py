@@ -9,7 +9,6 @@ from serde.relax.ops.table import OPS
 _LOWERED: Final = "give the module as it is before it was lowered (relax.transform.LegalizeOps)"
 
 OPS.refuses(
-    "relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad",
     "relax.vm.call_tir_dyn", "relax.dist.call_tir_local_view",
     reason="a function of TIR, which only TVM can run", hint=_LOWERED,
 )  # fmt: skip

@@ -148,7 +148,7 @@ def test_any_types_of_main_are_read_or_refused(given: str, result: str) -> None:
         ("packed text", "my.packed .*a packed function, which only TVM can run: my.packed"),
         ("destination", "relax.call_dps_packed .* a packed function, .*: my.packed"),
         ("pure", "relax.call_pure_packed .* a packed function, .*: my.packed"),
-        ("tir", "relax.call_tir .* a function of TIR, .*: tir"),
+        ("tir", "relax.call_tir .* tir, a function of TIR: 2 arguments .* for 0 parameters"),
     ],
 )
 def test_a_function_that_only_tvm_runs_is_named(kind: str, told: str) -> None:

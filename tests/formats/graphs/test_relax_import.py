@@ -218,14 +218,15 @@ def test_the_only_public_function_is_read_or_the_one_that_is_told() -> None:
     assert public.attrs["global_symbol"] == "turn"
 
 
-def test_functions_of_tir_are_refused_with_a_hint() -> None:
-    module = relax.transform.LegalizeOps()(_call(relax.op.nn.relu, X))
+def test_functions_of_tir_that_are_programs_are_refused_with_a_hint() -> None:
+    module = relax.transform.LegalizeOps()(_call(lambda x: relax.op.median(x, axis=None), X))
     with pytest.raises(UnsupportedModelError) as caught:
         serde.to_relay(module)
     (issue,) = caught.value.report.issues
     assert issue.op == "relax.call_tir"
     assert issue.hint is not None
     assert "LegalizeOps" in issue.hint
+    assert "median, a function of TIR: a program" in issue.reason
 
 
 def test_all_gaps_are_listed_once() -> None:
@@ -304,10 +305,10 @@ def test_deep_nesting_is_an_error_of_the_file() -> None:
 
 
 def test_every_operator_of_tvm_is_read_or_refused_by_name() -> None:
-    from serde.relax.import_walk import PLAIN
+    from serde.relax.import_walk import CALLS_OF_TIR, PLAIN
     from serde.relax.ops import TABLE
 
-    read = {name for name, _version in TABLE.imported()} | PLAIN.keys()
+    read = {name for name, _version in TABLE.imported()} | {*PLAIN, *CALLS_OF_TIR}
     known = {name for name in map(str, tvm.ir.Op.list_op_names()) if name.startswith("relax.")}
     refused = set(TABLE.refused())
     assert known - read - refused == set()

@@ -11,7 +11,7 @@ from serde.relay.tvm.dataflow_pattern.rewriting import DFPatternCallback, NodeMa
 from serde.relay.tvm.passes.simplify_shapes import any_of, calls_of
 from serde.relay.tvm.passes.typed import TypedPass, operator_of, same_scalar
 
-__all__ = ["FoldExplicitPadding"]
+__all__ = ["FoldExplicitPadding", "absorb_padding"]
 
 _CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d")
 _POOLS = ("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
@@ -45,14 +45,18 @@ class _FoldPad(DFPatternCallback):
 
     def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
         """Return the operator with the padding, or as it was."""
-        pad = post.args[0] if isinstance(post, Call) else post
-        if not isinstance(post, Call) or not isinstance(pad, Call):
-            return post
-        attrs = _padded_attrs(post, pad) if _pads_alike(post, pad) else None
-        if attrs is None:
-            return post
-        name = operator_of(post)
-        return call(name, pad.args[0], *post.args[1:], span=post.span, **attrs)
+        return absorb_padding(post) if isinstance(post, Call) else post
+
+
+def absorb_padding(node: Call) -> Call:
+    """Return a convolution or a pooling with the padding of its data, or as it was."""
+    pad = node.args[0]
+    if not isinstance(pad, Call) or operator_of(pad) != "nn.pad" or not _pads_alike(node, pad):
+        return node
+    attrs = _padded_attrs(node, pad)
+    if attrs is None:
+        return node
+    return call(operator_of(node), pad.args[0], *node.args[1:], span=node.span, **attrs)
 
 
 def _pads_alike(node: Call, pad: Call) -> bool:

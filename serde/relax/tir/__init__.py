@@ -1,0 +1,1 @@
+"""Functions of TIR read as Relay: their statements, index expressions and reductions."""

@@ -1,0 +1,90 @@
+"""Calls of functions of TIR: their parameters, what they fill, and what that is in Relay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any as AnyValue
+
+from serde.errors import Unsupported
+from serde.relax.framework import Framework
+from serde.relax.import_context import ImportContext
+from serde.relax.lengths import Scalar, Shape
+from serde.relax.reflection import dtype_of, handle_of
+from serde.relax.tir.loads import Buffer
+from serde.relax.tir.reading import Reader, buffer_type
+from serde.relax.tir.reductions import Reductions
+from serde.relax.tir.stages import Node
+from serde.relay.ir import Dim, Expr
+
+__all__ = ["run_function"]
+
+
+def run_function(
+    framework: Framework, ctx: ImportContext, function: AnyValue, given: Sequence[AnyValue],
+    results: Sequence[AnyValue], lengths: Sequence[AnyValue], inplace: Sequence[int] | None,
+) -> list[Expr]:  # fmt: skip
+    """Return what a function of TIR computes; names of lengths are its own afterwards.
+
+    It is called with tensors and numbers, and with shapes whose lengths stand behind everything
+    else, and gives results of some types, each in a buffer of its own, for which -1 stands, or in
+    one of its parameters. It is refused if Relay cannot say it, or it is declared otherwise.
+    """
+    kinds = [-1] * len(results) if inplace is None else list(inplace)
+    more = [Scalar(n, "int64") for shape in lengths if isinstance(shape, Shape) for n in shape.dims]
+    values = [*given, *[None] * kinds.count(-1), *more]
+    buffers = getattr(function, "buffer_map", {})
+    params = [buffers.get(each, each) for each in getattr(function, "params", ())]
+    fits = len(values) == len(params) and len(kinds) == len(results)
+    if not fits or not all(-1 <= kind < len(given) for kind in kinds):
+        raise Unsupported(f"{len(values)} arguments and results for {len(params)} parameters")
+    own = iter(params[len(given) :])
+    filled = [next(own) if kind == -1 else params[kind] for kind in kinds]
+    known = [[ctx.lengths.read(x) for x in framework.lengths(each) or ()] for each in results]
+    ctx.lengths.names = {}
+    machine, numbers, tensors = Reductions(ctx), dict[int, Node](), dict[AnyValue, Expr]()
+    for param, value in zip(params, values, strict=True):
+        if isinstance(value, Scalar):
+            numbers[handle_of(param)] = _number(ctx, param, value)
+        elif isinstance(value, Expr):
+            _match(ctx, param, ctx.dtype(value), ctx.rank(value))
+            ctx.lengths.match(buffer_type(param).shape, value)
+            tensors[param] = value
+        elif value is not None:
+            raise Unsupported(f"an argument that is {type(value).__name__}")
+    for buffer, type_, dims in zip(filled, results, known, strict=True):
+        _match(ctx, buffer, str(type_.dtype), type_.ndim, dims)
+    reader = Reader(framework, ctx.lengths, numbers, map(handle_of, tensors), machine.most)
+    for buffer, value in tensors.items():
+        shape = tuple(map(reader.length, buffer_type(buffer).shape))
+        machine.buffers[handle_of(buffer)] = Buffer(value, shape)
+    reader.read(function.body)
+    for stage in reader.stages:
+        machine.buffers[stage.buffer] = Buffer(ctx.fold(machine.stage(stage)), stage.shape)
+    if not all(handle_of(each) in machine.buffers for each in filled):
+        raise Unsupported("it does not fill what it gives")
+    return [machine.buffers[handle_of(each)].expr for each in filled]
+
+
+def _number(ctx: ImportContext, param: AnyValue, given: Scalar) -> Node:
+    """Return a parameter that is a number, which may be a length of others."""
+    held = given.value
+    if not isinstance(held, float):
+        source = partial(ctx.lengths.tensor, held)
+        ctx.lengths.match_length(param, ctx.lengths.known(held), source)
+    if isinstance(held, (bool, int, float)):
+        return Node("number", dtype_of(param), held=held)
+    return Node("length", dtype_of(param), held=ctx.lengths.read(param))
+
+
+def _match(
+    ctx: ImportContext, param: AnyValue, dtype: str, rank: int, dims: Sequence[Dim] = ()
+) -> None:
+    """Compare a buffer with a tensor, and note what lengths of the function this shows."""
+    type_ = buffer_type(param)
+    shape = getattr(type_, "shape", ())
+    if dtype_of(type_) != dtype or rank not in (-1, len(shape)):
+        raise Unsupported(f"a tensor of {dtype} with {rank} axes for {param!s:.100}")
+    for length, dim in zip(shape, dims, strict=False):
+        source = partial(ctx.lengths.tensor, dim)
+        ctx.lengths.match_length(length, ctx.lengths.known(dim), source)
