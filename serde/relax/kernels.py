@@ -28,8 +28,10 @@ _VECTORS: Final = 12
 
 def write_kernel(exprs: Expressions, found: Contraction, bits: int) -> AnyValue:
     """Return the function of a sum of products, for vectors of so many bits."""
-    kernel = _Kernel(exprs, found, bits)
-    return found.function.with_body(exprs.framework.write_statements(kernel.write))
+    body = exprs.framework.write_statements(_Kernel(exprs, found, bits).write)
+    root = found.function.body  # Passes of TVM ask for the block around all.
+    block = type(root.block)([], [], [], root.block.name_hint, body)
+    return found.function.with_body(type(root)([], root.predicate, block))
 
 
 def _is_pointwise(exprs: Expressions, found: Contraction) -> bool:

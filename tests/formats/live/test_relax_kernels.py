@@ -73,12 +73,14 @@ def model() -> RelayModel:
     name, one, two = INTEGERS
     other = take(f"{name}/other", two, "int8")
     results[name] = relay.nn.dense(take(name, one, "int8"), other, out_dtype="int32")
+    squared = take("squares", (4, 37, 6))
+    results["squares"] = relay.sum(relay.multiply(squared, squared), axis=[1])
     main = Function([*inputs.values(), *held], relay.Tuple([*results.values()]))
     meta = ModelMeta(inputs=tuple(inputs), outputs=tuple(results))
     return RelayModel(IRModule({"main": main}), weights, meta)
 
 
-CASES = (*CONVOLUTIONS, *PRODUCTS, *BATCHES, INTEGERS[0])
+CASES = (*CONVOLUTIONS, *PRODUCTS, *BATCHES, INTEGERS[0], "squares")
 
 
 @pytest.fixture(scope="module")
