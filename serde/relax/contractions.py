@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
 from typing import Any as AnyValue, Final
 
@@ -105,10 +106,8 @@ def _inlined(schedule: AnyValue) -> list[AnyValue]:
         found = schedule.get(block)
         edge = "if_then_else" in str(getattr(getattr(found.body, "value", None), "op", ""))
         if not is_reduction(found) and not edge:  # Edges are asked for once.
-            try:
+            with suppress(Exception):  # Of the result.
                 schedule.compute_inline(block)
-            except Exception:  # It is the result.
-                continue
     return [schedule.get(each) for each in schedule.get_child_blocks(root)]
 
 
