@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
 import importlib.util
 import os
 import random
@@ -172,8 +173,13 @@ def pytest_runtestloop() -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Tell a fixture of each test which that is: to ask pytest for it takes longer."""
+    """Tell a fixture of each test which that is: to ask pytest for it takes longer.
+
+    What a processor whose sums saturate cannot judge is skipped.
+    """
     _running[:] = [item]
+    if item.get_closest_marker("exact_sums") is not None:
+        importlib.import_module("support.runtime").skip_saturated_sums()
 
 
 @pytest.fixture(autouse=True)

@@ -123,8 +123,6 @@ class RuntimeEngine(Engine):
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
         # Else dequantised weights of 4 bits are multiplied with data as integers of 8 bits.
         options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
-        # Else sums of products of bytes saturate on processors of x86 without VNNI.
-        options.add_session_config_entry("session.x64quantprecision", "1")
         model: str | bytes = os.fspath(path)
         if folder is not None:
             options.add_session_config_entry(_FOLDER_OF_DATA, folder)

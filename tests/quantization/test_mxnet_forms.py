@@ -68,6 +68,7 @@ def test_without_the_form_sums_are_left_in_floats(net: QuantizedNet) -> None:
     assert found["Add"] == 2
 
 
+@pytest.mark.exact_sums
 @pytest.mark.parametrize("form", ["onnxruntime", "tensorrt"])
 def test_results_stay_near_those_of_mxnet(net: QuantizedNet, form: str) -> None:
     """And are about as far from the float net as MXNet's own are."""
@@ -163,6 +164,7 @@ def test_levels_that_are_lost_are_to_be_allowed(net: QuantizedNet) -> None:
         )  # fmt: skip
 
 
+@pytest.mark.exact_sums
 @pytest.mark.parametrize("form", ["onnxruntime", "tensorrt"])
 def test_ranges_of_run_time_stay(form: str) -> None:
     """Without calibration there are no scales to write: the numbers are those of MXNet."""

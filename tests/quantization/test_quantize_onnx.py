@@ -393,6 +393,7 @@ def test_nothing_to_quantise(tmp_path: Path) -> None:
     assert not (tmp_path / "int8.onnx").exists()
 
 
+@pytest.mark.exact_sums
 @pytest.mark.wide
 def test_lengths_that_change(tmp_path: Path) -> None:
     """Tokens of any number go through a table and a product, calibrated on three lengths."""

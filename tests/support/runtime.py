@@ -16,14 +16,36 @@ from onnx import TensorProto, helper
 
 LOG_ERRORS_ONLY = 3
 
-EXACT_SUMS = ("session.x64quantprecision", "1")
-"""Else sums of products of bytes saturate in 16 bits on processors of x86 without VNNI."""
-
 OLD_RUNTIME = tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 24)
 """Whether this is the last ONNX Runtime for Python 3.10 or one before it."""
 
 FIRST_ATTENTION = 23
 """The operator set that brought Attention."""
+
+
+def skip_saturated_sums() -> None:
+    """Skip what is left of a test where ONNX Runtime and MXNet saturate sums of bytes' products.
+
+    They add two products in 16 bits on processors of x86 without VNNI.
+    """
+    if _saturates():
+        pytest.skip("sums of products of bytes saturate on this processor")
+
+
+@functools.cache
+def _saturates() -> bool:
+    bytes_ = [helper.make_tensor_value_info(*each) for each in (
+        ("x", TensorProto.UINT8, [1, 64]), ("w", TensorProto.INT8, [64, 16]),
+    )]  # fmt: skip
+    total = helper.make_tensor_value_info("y", TensorProto.INT32, [1, 16])
+    node = helper.make_node("MatMulInteger", ["x", "w"], ["y"])
+    model = helper.make_model(
+        helper.make_graph([node], "sums", bytes_, [total]),
+        opset_imports=[helper.make_opsetid("", 13)], ir_version=8,
+    )  # fmt: skip
+    given = {"x": np.full((1, 64), 255, np.uint8), "w": np.full((64, 16), 127, np.int8)}
+    (found,) = _session(model.SerializeToString()).run(None, given)
+    return bool((found != 64 * 255 * 127).any())
 
 
 def skip_wrong_attention(opset: int) -> None:
@@ -88,7 +110,6 @@ def _session(source: Path | bytes, fuse: bool = True) -> onnxruntime.InferenceSe
         options.graph_optimization_level = level
     options.log_severity_level = LOG_ERRORS_ONLY
     options.intra_op_num_threads = 1
-    options.add_session_config_entry(*EXACT_SUMS)
     model = source if isinstance(source, bytes) else str(source)
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 

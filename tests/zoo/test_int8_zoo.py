@@ -107,6 +107,7 @@ def quantized_net(request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any], 
     return made.symbol, made.params, made.data
 
 
+@pytest.mark.exact_sums
 @pytest.mark.wide
 @pytest.mark.parametrize("opset", OPSETS)
 def test_small_int8_net(quantized_net: Any, opset: int) -> None:
@@ -116,6 +117,7 @@ def test_small_int8_net(quantized_net: Any, opset: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6 * np.abs(expected).max())
 
 
+@pytest.mark.exact_sums
 @pytest.mark.wide
 def test_layers_of_a_small_int8_net(quantized_net: Any) -> None:
     symbol, params, data = quantized_net
@@ -141,6 +143,7 @@ def test_calibrated_ranges_become_constant_scales(quantized_net: Any) -> None:
     assert weights.issuperset(scales)
 
 
+@pytest.mark.exact_sums
 @calibrated
 @pytest.mark.parametrize("form", ["qdq", "qlinear"])
 def test_small_int8_net_on_floats(quantized_net: Any, form: str) -> None:
@@ -157,6 +160,7 @@ def test_small_int8_net_on_floats(quantized_net: Any, form: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6 * np.abs(expected).max())
 
 
+@pytest.mark.exact_sums
 @pytest.mark.wide
 def test_small_int8_net_of_any_batch(quantized_net: Any) -> None:
     symbol, params, data = quantized_net

@@ -245,6 +245,7 @@ def test_quantized_where() -> None:
           fixed={2, 3, 5, 6, 7, 8})  # fmt: skip
 
 
+@pytest.mark.exact_sums
 @pytest.mark.parametrize("quantized", [False, True])
 @pytest.mark.parametrize("turn", [0, 1])
 def test_qgemm(turn: int, quantized: bool) -> None:
@@ -357,6 +358,7 @@ def test_multi_head_attention_of_packed_tensors(parts: int) -> None:
     np.testing.assert_allclose(found, expected, 1e-5, 1e-6)
 
 
+@pytest.mark.exact_sums
 @pytest.mark.parametrize("mask", ["none", "ends"])
 def test_qattention(mask: str) -> None:
     scale = np.full(24, 0.02, np.float32)
@@ -416,6 +418,7 @@ def test_group_query_attention_of_a_step(
     check("GroupQueryAttention", inputs, outputs=3, fixed=fixed, **attrs)
 
 
+@pytest.mark.exact_sums
 @pytest.mark.parametrize("last", [0, 1])
 def test_qlinear_conv(last: int) -> None:
     x = levels("uint8", *((1, 6, 5, 4) if last else (1, 4, 6, 5)))

@@ -75,6 +75,8 @@ def _convolution(
     return body, x
 
 
+@pytest.mark.exact_sums
+@pytest.mark.exact_sums
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("opset", [11, 13, 17, 21])
 @pytest.mark.parametrize("per_channel", [False, True])
@@ -98,6 +100,7 @@ def test_a_change_of_dtype_stays_between_linear_operators() -> None:
     assert operators[-1] == "QuantizeLinear"
 
 
+@pytest.mark.exact_sums
 @pytest.mark.parametrize("per_column", [False, True])
 def test_dense(per_column: bool) -> None:
     x = relay.var("x", shape=(24, 8), dtype="int8")

@@ -51,6 +51,7 @@ def _result(op: str, given: dict[str, Any], constants: dict[str, Any]) -> int:
     return helper.np_dtype_to_tensor_dtype({**given, **constants}["i7"].dtype)
 
 
+@pytest.mark.exact_sums
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize("biased", [False, True])

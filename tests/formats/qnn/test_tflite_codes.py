@@ -466,6 +466,7 @@ def _net(batch: Any) -> Any:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+@pytest.mark.exact_sums
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize(("form", "dtype"), [("QDQ", "QInt8"), ("QDQ", "QUInt8")])
 @pytest.mark.parametrize("batch", [1, "N"])

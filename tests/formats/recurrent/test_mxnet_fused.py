@@ -104,6 +104,7 @@ def fused_conv(
     with_parameters(symbol, arrays, {**inputs, **ranges})
 
 
+@pytest.mark.exact_sums
 @pytest.mark.parametrize("dtype", BYTES)
 @pytest.mark.parametrize("calibrated", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
@@ -113,6 +114,7 @@ def test_fused_conv(dtype: str, calibrated: bool, bias: bool, norm: Any, functio
     fused_conv(dtype, calibrated=calibrated, bias=bias, norm=norm, function=function)
 
 
+@pytest.mark.exact_sums
 @pytest.mark.wide
 @pytest.mark.parametrize("function", [leaky, gelu, relu6, relu1])
 @pytest.mark.parametrize("dtype", BYTES)
@@ -121,6 +123,7 @@ def test_fused_conv_with_a_function(dtype: str, function: Any, calibrated: bool)
     fused_conv(dtype, function=function, calibrated=calibrated)
 
 
+@pytest.mark.exact_sums
 @pytest.mark.parametrize("dtype", BYTES)
 @pytest.mark.parametrize("plus", BYTES)
 @pytest.mark.parametrize("behind", [None, relu])
@@ -133,6 +136,7 @@ def test_fused_conv_with_a_sum(
     fused_conv(dtype, plus=plus, behind=behind, calibrated=calibrated, bias=False, reverse=reverse)
 
 
+@pytest.mark.exact_sums
 @pytest.mark.wide
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", BYTES)
@@ -147,6 +151,7 @@ def test_windows_and_groups_of_a_fused_conv(
     fused_conv(dtype, channels=channels, calibrated=calibrated, **attrs)
 
 
+@pytest.mark.exact_sums
 @pytest.mark.wide
 @pytest.mark.parametrize("dtype", BYTES)
 @pytest.mark.parametrize("function", [None, relu])
@@ -192,6 +197,7 @@ def fused_dense(
 ENDS = [{}, CALIBRATED, {"enable_float_output": True}]
 
 
+@pytest.mark.exact_sums
 @pytest.mark.parametrize("dtype", BYTES)
 @pytest.mark.parametrize("attrs", ENDS)
 @pytest.mark.parametrize("bias", [False, True])
@@ -200,6 +206,7 @@ def test_fused_dense(dtype: str, attrs: Any, bias: bool, function: Any) -> None:
     fused_dense(dtype, function=function, bias=bias, **attrs)
 
 
+@pytest.mark.exact_sums
 @pytest.mark.wide
 @pytest.mark.parametrize("dtype", BYTES)
 @pytest.mark.parametrize("attrs", ENDS[1:])
@@ -209,11 +216,13 @@ def test_fused_dense_by_channels(dtype: str, attrs: Any, bias: bool, function: A
     fused_dense(dtype, function=function, bias=bias, channel_wise_quantize=True, **attrs)
 
 
+@pytest.mark.exact_sums
 @pytest.mark.parametrize(("shape", "flatten"), [((3, 4, 5), True), ((3, 4, 20), False)])
 def test_axes_of_a_fused_dense(shape: tuple[int, ...], flatten: bool) -> None:
     fused_dense("uint8", shape=shape, flatten=flatten, **CALIBRATED)
 
 
+@pytest.mark.exact_sums
 @pytest.mark.parametrize("attrs", ENDS)
 def test_fused_queries_and_keys(attrs: Any) -> None:
     made = mx.sym.contrib.interleaved_matmul_selfatt_qk(mx.sym.var("qkv"), heads=2)
@@ -222,6 +231,7 @@ def test_fused_queries_and_keys(attrs: Any) -> None:
     agree(quantized(fused(made), ["low", "high"], outputs, **attrs), inputs)
 
 
+@pytest.mark.exact_sums
 @pytest.mark.parametrize("attrs", ENDS)
 def test_fused_values_and_attention(attrs: Any) -> None:
     made = mx.sym.contrib.interleaved_matmul_selfatt_valatt(
