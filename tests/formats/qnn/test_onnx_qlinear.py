@@ -76,7 +76,6 @@ def _convolution(
 
 
 @pytest.mark.exact_sums
-@pytest.mark.exact_sums
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("opset", [11, 13, 17, 21])
 @pytest.mark.parametrize("per_channel", [False, True])
@@ -88,6 +87,7 @@ def test_convolution(bias: str, per_channel: bool, opset: int) -> None:
     )
 
 
+@pytest.mark.exact_sums
 def test_convolution_with_strides_and_dilation() -> None:
     body, x = _convolution("bias_add", True, strides=(2, 1), dilation=(1, 2))
     assert _compare(body, x) == ["QLinearConv"]
