@@ -81,6 +81,7 @@ def compile_fast(
         transform.FuseOps(), transform.FuseTIR(),
     ]  # fmt: skip
     better: dict[AnyValue, AnyValue] = {}
+    given = module
     with target:
         module = framework.tvm.transform.Sequential(passes)(module)
         if trials:
@@ -114,7 +115,11 @@ def compile_fast(
                 functions[variable] = function
             except Exception as error:
                 failed.append(f"{variable.name_hint}: {framework.last_line(error)}")
+    try:
         return compile_(made(functions), target=target)
+    except Exception as error:  # Of what is fused: some lengths are computed nowhere then.
+        failed.append(f"all: {framework.last_line(error)}")
+        return compile_(given, target=target)
 
 
 def _rewritten(framework: Framework, function: AnyValue, target: AnyValue) -> AnyValue:

@@ -140,7 +140,10 @@ def save_folder(stored: Stored, path: str | os.PathLike[str]) -> Path:
         if stored.hosts:
             (staged / _HOST).write_text(host_module(stored).astext(), encoding="utf-8")
             write_params(weights, staged / _PARAMS)
-        digests = {each.name: _digest(each) for each in sorted(staged.iterdir())}
+        try:
+            digests = {each.name: _digest(each) for each in sorted(staged.iterdir())}
+        except FormatError as error:
+            raise FormatError("what was written cannot be read again", path=path) from error
         text = json.dumps({**manifest_of(stored), DIGESTS: digests}, indent=1)
         (staged / MANIFEST).write_text(text + "\n", encoding="utf-8")
     return Path(path)
