@@ -12,6 +12,7 @@ from serde.relax.framework import Framework, load
 from serde.relax.live import shared_array
 from serde.relax.model import INPUT_NAMES, OUTPUT_NAMES, WEIGHT_NAMES, RelaxModel
 from serde.relax.reflection import name_of, result_leaves
+from serde.relay.ir.unique_names import UniqueNames
 
 __all__ = ["from_live", "to_weight"]
 
@@ -38,7 +39,8 @@ def from_live(module: AnyValue, params: AnyValue, function: str | None = None) -
     """
     framework = load()
     main = _entry(framework, module, function)
-    body = module[main]
+    body = _without_tuples(framework, module[main])
+    changed = body is not module[main]
     attrs = {str(key): body.attrs[key] for key in body.attrs.keys()} if body.attrs else {}  # noqa: SIM118
     own = _parameters(body)
     count = _input_count(attrs, own)
@@ -54,7 +56,7 @@ def from_live(module: AnyValue, params: AnyValue, function: str | None = None) -
     _check_types(framework, body.params[len(inputs) :], weights)
     shown = _names(attrs, INPUT_NAMES, inputs)
     known = _names(attrs, WEIGHT_NAMES, list(weights))
-    if main != "main":
+    if changed or main != "main":
         module = framework.tvm.IRModule(dict(module.functions.items()))
         module["main"] = body.with_attr("global_symbol", "main")
     results = len(result_leaves(framework, body))
@@ -62,6 +64,38 @@ def from_live(module: AnyValue, params: AnyValue, function: str | None = None) -
     outputs = _names(attrs, OUTPUT_NAMES, numbered)
     named = dict(zip(own, (*shown, *known), strict=True))
     return RelaxModel(module, shown, outputs, weights, named)
+
+
+def _without_tuples(framework: Framework, function: AnyValue) -> AnyValue:
+    """Return a function that takes what its tuples hold one by one, as ``x_0``, ``x_1``...
+
+    Its body begins by putting them together again.
+    """
+    relax = framework.relax
+    kept, bindings, starts = list[AnyValue](), list[AnyValue](), list[int]()
+    names = UniqueNames(map(name_of, function.params))
+
+    def unpack(name: str, type_: AnyValue) -> AnyValue:
+        if isinstance(type_, framework.TupleType):
+            return relax.Tuple([unpack(f"{name}_{i}", each) for i, each in enumerate(type_.fields)])
+        kept.append(relax.Var(names.reserve(name), type_))
+        return kept[-1]
+
+    for each in function.params:
+        starts.append(len(kept))
+        type_ = framework.type_of(each)
+        if isinstance(type_, framework.TupleType):
+            bindings.append(relax.VarBinding(each, unpack(name_of(each), type_)))
+        else:
+            kept.append(each)
+    if not bindings:
+        return function
+    blocks = [relax.BindingBlock(bindings), *function.body.blocks]
+    body = relax.SeqExpr(blocks, function.body.body)
+    result = framework.result_type(function)
+    made = relax.Function(kept, body, result, function.is_pure, function.attrs)
+    count = _input_count(function.attrs or {}, starts)
+    return made if count is None else made.with_attr(_INPUT_COUNT, [*starts, len(kept)][count])
 
 
 def _parameters(function: AnyValue) -> list[str]:
@@ -73,7 +107,7 @@ def _parameters(function: AnyValue) -> list[str]:
     return names
 
 
-def _input_count(attrs: Mapping[str, AnyValue], own: Sequence[str]) -> int | None:
+def _input_count(attrs: Mapping[str, AnyValue], own: Sequence[AnyValue]) -> int | None:
     """Return how many parameters are inputs, None if that is not told."""
     told = attrs.get(_INPUT_COUNT)
     if told is None:

@@ -45,6 +45,22 @@ class Shapes:
 
 
 @I.ir_module
+class Tuples:
+    @R.function
+    def main(
+        x: R.Tensor((3, 4), "float32"),
+        packed: R.Tuple(
+            R.Tensor((4,), "float32"),
+            R.Tuple(R.Tensor((3, 1), "float32"), R.Tensor((4,), "float32")),
+        ),
+    ):
+        R.func_attr({"num_input": 1})
+        scaled = R.multiply(x, packed[0])
+        rest = packed[1]
+        return R.add(R.subtract(scaled, rest[0]), rest[1])
+
+
+@I.ir_module
 class Branches:
     @R.function
     def main(x: R.Tensor((3, 4), "float32"), c: R.Tensor((), "bool")):
@@ -313,3 +329,12 @@ def test_every_operator_of_tvm_is_read_or_refused_by_name() -> None:
     refused = set(TABLE.refused())
     assert known - read - refused == set()
     assert not read & refused
+
+
+def test_tensors_in_tuples_are_inputs_and_weights_of_their_own() -> None:
+    weights = [X[0] + 1, X[:, :1], X[2]]
+    machine = relax.VirtualMachine(tvm.compile(Tuples, target="llvm"), tvm.cpu())
+    x, scale, column, row = map(tvm.runtime.tensor, [X, *weights])
+    expected = machine["main"](x, (scale, (column, row))).numpy()
+    assert list(serde.to_relay(Tuples, weights).params) == ["packed_0", "packed_1_0", "packed_1_1"]
+    np.testing.assert_array_equal(read_and_run(Tuples, [X], weights)[0], expected)
