@@ -231,6 +231,11 @@ def _arrangement() -> None:
     _add("memory.view-dtype", lambda x: _OP.memory.view(x, None, "int32"), _X)
     _add("layout_transform", lambda x: _OP.layout_transform(x, lambda a, b, c: (c, a, b)), _X)
     _add(
+        "layout_transform-split",
+        lambda x: _OP.layout_transform(x, lambda a, b, c: (c // 2, a, b, c % 2)),
+        _X,
+    )
+    _add(
         "layout_transform-pad",
         lambda x: _OP.layout_transform(x, lambda a, b: (b // 4, a, b % 4), pad_value=2.0),
         _floats(3, 6),

@@ -52,11 +52,12 @@ class Frame:
         values = {each: substitute(dim, {axis.name: value}) for each, dim in self._values.items()}
         return Frame(axes, values, self.guarded)
 
-    def split(self, roots: Iterable[Node]) -> Frame:
-        """Return the same with axes in digits where loads in expressions divide them."""
+    def split(self, roots: Iterable[Node], indices: Iterable[Node] = ()) -> Frame:
+        """Return the same with axes in digits where indices, or those of loads, divide them."""
         loads = [load for root in roots for load in post_order(root, "load")]
+        indices = [*indices, *(each for load in loads for each in load.args)]
         points: dict[Axis, set[int]] = {}
-        for atom in _quotients(self.index(each) for load in loads for each in load.args):
+        for atom in _quotients(map(self.index, indices)):
             by, numerator = atom.denominator, atom.numerator
             axis = self._named.get((isinstance(numerator, SymDim) and numerator.name) or "")
             if axis is not None and isinstance(by, int):

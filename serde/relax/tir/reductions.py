@@ -56,7 +56,7 @@ class Reductions(Expressions):
         Raises:
             Unsupported: Relay cannot say it.
         """
-        frame = Frame(stage.axes)
+        frame = Frame(stage.axes).split([], stage.indices)
         if not stage.combine and stage.condition is not None:
             raise Unsupported(f"block {stage.name} runs under a condition")
         spread = self._reduce(stage, frame) if stage.combine else self.over(stage.value, frame)
@@ -67,7 +67,7 @@ class Reductions(Expressions):
                 raise Unsupported("only a part of a buffer is filled")
             order += digits
         units = [each for each in spread.axes if each not in order]
-        once = {each for each in stage.axes if each.extent != 1 and not each.reduced} <= set(order)
+        once = {each for each in frame.axes if each.extent != 1 and not each.reduced} <= set(order)
         if len(set(order)) != len(order) or not once:
             raise Unsupported("elements of a buffer are filled more than once")
         axes = [each for each in order if each in spread.axes]
