@@ -100,14 +100,12 @@ class OnnxBridge(PackageBridge["OnnxModel", OnnxImportOptions, OnnxExportOptions
             local_functions=options.local_functions, link_weights=options.link_weights,
             runtime=options.runtime, fallback=ExportFallback.of(self.name, options),
         )  # fmt: skip
-        if options.profile is None:
+        if options.supported is None:
             native = write(model, options.opset, report=report)
         else:
             from serde.onnx.aiming import write_for
-            from serde.onnx.profile import read_supported
 
-            profile = read_supported(options.profile)
-            native = write_for(profile, model, options.opset, report, write)
+            native = write_for(options.supported, model, options.opset, report, write)
         if options.link_weights:
             native.to_link = linkable_weights(native.weights, report)
         return native
