@@ -255,15 +255,14 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         Args:
             path: The file to make or replace.
             options: Options of the format.
-            sources: Files that must not be written over, as far as they are known; what does
-                not override this method leaves them to :meth:`save`.
+            sources: Files that must not be written over, as far as they are known.
             overwrite: Whether files may be replaced that the user did not name and that serde
                 did not write.
 
         Raises:
             OptionError: The suffix is none of the format's, or nothing can be written there.
         """
-        check_files([path])
+        check_files([path], sources=sources)
         self.check_suffix(path, (*self.suffixes, ""))
 
     @abstractmethod

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
@@ -54,19 +52,6 @@ class RelaxBridge(PackageBridge["RelaxModel", RelaxImportOptions, RelaxExportOpt
         from serde.relax.engine import open_model
 
         return open_model(codec.load(path, None))
-
-    def check_target(
-        self,
-        path: str | os.PathLike[str],
-        options: RelaxExportOptions,
-        *,
-        sources: Sequence[Path] = (),
-        overwrite: bool = False,
-    ) -> None:
-        """Refuse a path that cannot be written; any name without a suffix is that of a folder."""
-        from serde.relax import codec as writer
-
-        writer.check_target(path, sources)
 
     def complete(self, model: RelaxModel) -> AnyValue:
         """Return the module; ``tvm.relax.frontend.detach_params`` gives its weights."""
