@@ -255,14 +255,15 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         Args:
             path: The file to make or replace.
             options: Options of the format.
-            sources: Files that must not be written over, as far as they are known.
+            sources: Files that must not be written over, as far as they are known; what does
+                not override this method leaves them to :meth:`save`.
             overwrite: Whether files may be replaced that the user did not name and that serde
                 did not write.
 
         Raises:
             OptionError: The suffix is none of the format's, or nothing can be written there.
         """
-        check_files([path], sources=sources)
+        check_files([path])
         self.check_suffix(path, (*self.suffixes, ""))
 
     @abstractmethod

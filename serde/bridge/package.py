@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any as AnyValue, ClassVar
 from serde.bridge.contract import Bridge, ExportOptionsT, ImportOptionsT, ModelT
 from serde.core import Report
 from serde.engine.base import Engine, Samples
+from serde.io.atomic import check_files
 from serde.relay.ir import RelayModel
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ class PackageBridge(Bridge[ModelT, ImportOptionsT, ExportOptionsT]):
         """Refuse a path by the `check_target` of :attr:`writer`, where it has one."""
         check = getattr(self._part(self.writer), "check_target", None)
         if check is None:
-            super().check_target(path, options, sources=sources, overwrite=overwrite)
+            check_files([path], sources=sources)
+            self.check_suffix(path, (*self.suffixes, ""))
         else:
             check(path, sources, options)
 
