@@ -19,7 +19,7 @@ from serde.torch.source_lines import source_line
 from serde.torch.strided import is_same_view
 from serde.torch.tensors import tensor_weight
 
-__all__ = ["call_of", "from_exported_program"]
+__all__ = ["call_of", "from_exported_program", "read_graph"]
 
 
 def from_exported_program(
@@ -120,6 +120,23 @@ def _input(name: str, value: AnyValue, symbols: Mapping[str, Dim]) -> Input:
         return Input(name, name, shape, str(value.dtype).removeprefix("torch."))
     kinds = {bool: "bool", torch.SymBool: "bool", float: "float64", torch.SymFloat: "float64"}
     return Input(name, name, (), kinds.get(type(value), "int64"), number=True)
+
+
+def read_graph(module: AnyValue, weights: Mapping[str, str] | None = None) -> Graph:
+    """Return the graph of a ``GraphModule``, those inside it likewise.
+
+    Args:
+        module: The module.
+        weights: Names of weights by the inputs that stand for them.
+
+    Raises:
+        FormatError: It holds what no operator is.
+    """
+    known = weights or {}
+    graph = _Reader(module, {}).graph()
+    graph.inputs = [name for name in graph.inputs if name not in known]
+    graph.weights = dict(known)
+    return graph
 
 
 class _Reader:

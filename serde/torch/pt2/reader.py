@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from serde.torch.pt2.program import read_program, read_ranges
 from serde.torch.pt2.versions import ARCHIVE_VERSION, NEWEST, NEWEST_MINOR, SCHEMA, release_of
 from serde.torch.pt2.weights import Payloads, check_byte_order
 
-__all__ = ["MARKS", "is_program", "read_archive"]
+__all__ = ["MARKS", "is_program", "load_archive", "read_archive"]
 
 _FORMAT: Final = "archive_format"
 _VERSION: Final = "archive_version"
@@ -31,6 +32,16 @@ MARKS: Final = (_FORMAT, _OLDER)
 def is_program(archive: Archive) -> bool:
     """Whether an archive is one of ``torch.export.save``, of whichever release."""
     return any(name in archive.members for name in MARKS)
+
+
+def load_archive(path: str | os.PathLike[str]) -> TorchModel:
+    """Return the program of an archive; its weights stay there.
+
+    Raises:
+        FormatError: It is damaged, holds no program or several, or what it holds is not read.
+    """
+    with Archive(path) as archive:
+        return read_archive(archive)
 
 
 def read_archive(archive: Archive) -> TorchModel:

@@ -30,11 +30,12 @@ from support.pt2 import (
 import serde
 from serde.core.report import Report
 from serde.errors import FormatError, LimitError, UnsupportedModelError
-from serde.torch.codec import detect, load
+from serde.torch.codec import detect
 from serde.torch.importer import to_relay
 from serde.torch.model import Argument, Graph, Input, Node, Ref, TorchModel
 from serde.torch.options import TorchImportOptions
 from serde.torch.pt2 import archive, document
+from serde.torch.pt2.reader import load_archive
 
 NAMES = ("cnn", "dynamic", "shared", "branches", "lstm")
 
@@ -48,7 +49,7 @@ def write(tmp_path: Path, data: bytes) -> Path:
 def read_all(path: Path) -> None:
     """Read a program and its weights, and convert it."""
     detect(path)
-    for weight in load(path, TorchImportOptions()).weights.values():
+    for weight in load_archive(path).weights.values():
         for _ in weight.chunks():
             pass
     serde.to_relay(path, format="torch")
@@ -57,7 +58,7 @@ def read_all(path: Path) -> None:
 def refused(tmp_path: Path, data: bytes, message: str) -> None:
     path = write(tmp_path, data)
     with pytest.raises(FormatError, match=message) as found:
-        load(path, TorchImportOptions())
+        load_archive(path)
     assert "bad.pt2" in str(found.value)
 
 
@@ -331,7 +332,7 @@ def test_subgraphs_nested_too_deep(tmp_path: Path) -> None:
 
     path = write(tmp_path, edited("cnn", MODEL, edit))
     with pytest.raises(LimitError, match="--limit depth="):
-        load(path, TorchImportOptions())
+        load_archive(path)
 
 
 # The program.
@@ -509,7 +510,7 @@ def test_weights_that_were_left_out(tmp_path: Path) -> None:
 
 def test_a_file_that_shrinks(tmp_path: Path) -> None:
     path = write(tmp_path, golden("cnn"))
-    model = load(path, TorchImportOptions())
+    model = load_archive(path)
     path.write_bytes(golden("cnn")[:1000])
     with pytest.raises(FormatError, match="the file changed while it was being read"):
         model.weights["head.weight"].array()
