@@ -13,7 +13,7 @@ from operator import index
 from pathlib import Path
 from typing import Any, Final, SupportsIndex, TypeVar
 
-from serde.core.records import dataclass
+from serde.core.records import dataclass, field
 from serde.errors import FormatError, OptionError
 from serde.io.contained import read_small
 
@@ -21,7 +21,7 @@ __all__ = [
     "CLASS_LABELS", "COLORS", "DEFAULT_RANGE", "IMAGES", "Image", "Range", "enumerated_from",
     "image_facts", "image_from", "images_from", "known_image", "labels_from", "output_images_from",
     "parse_enumerated", "parse_file", "parse_images", "parse_layouts", "parse_ranges",
-    "parse_texts", "ranges_from", "texts_from",
+    "parse_texts", "ranges_from", "texts_from", "texts_option",
 ]  # fmt: skip
 
 COLORS = {
@@ -393,19 +393,36 @@ def parse_enumerated(values: Iterable[str]) -> dict[str, tuple[tuple[int, ...], 
     return enumerated_from(found)
 
 
-def parse_texts(flag: str) -> Callable[[Iterable[str]], dict[str, str]]:
-    """Return what makes texts by name of values of `flag`, such as ``data=The photo.``."""
+def parse_texts(flag: str, form: str = "NAME=TEXT") -> Callable[[Iterable[str]], dict[str, str]]:
+    """Return what makes texts by name of values of `flag`, such as ``data=The photo.``.
+
+    Where `form` says that they are names, they are not empty.
+    """
 
     def parse(values: Iterable[str]) -> dict[str, str]:
         found: dict[str, str] = {}
         for value in values:
             name, equals, text = value.partition("=")
-            if not equals or not name:
-                raise OptionError(f"{flag} {value}: expected NAME=TEXT")
+            if not (name and equals and (text or form.endswith("TEXT"))):
+                raise OptionError(f"{flag} {value}: expected {form}")
             _add(found, name, text, flag)
         return found
 
     return parse
+
+
+def texts_option(flag: str, help: str, form: str = "NAME=TEXT", metavar: str = "") -> Any:
+    """Return the field of an option that holds texts by name, for a dataclass of options.
+
+    Args:
+        flag: Its flag, which is given once for each.
+        help: What they are.
+        form: As :func:`parse_texts` takes it.
+        metavar: What the help says of their form, if not that.
+    """
+    parse = parse_texts(flag, form)
+    told = {"flag": flag, "parse": parse, "metavar": metavar or form, "help": help}
+    return field(default_factory=dict, metadata=told)
 
 
 def parse_file(values: Iterable[str]) -> str | None:

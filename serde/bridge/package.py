@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any as AnyValue, ClassVar
+from typing import TYPE_CHECKING, Any as AnyValue, ClassVar
 
 from serde.bridge.contract import Bridge, ExportOptionsT, ImportOptionsT, ModelT
 from serde.core import Report
+from serde.engine.base import Engine, Samples
+from serde.io.atomic import check_files
 from serde.relay.ir import RelayModel
+
+if TYPE_CHECKING:
+    from serde.bridge.quantizing import QuantizeOptions
 
 __all__ = ["PackageBridge"]
 
@@ -22,11 +28,13 @@ class PackageBridge(Bridge[ModelT, ImportOptionsT, ExportOptionsT]):
 
     Attributes:
         package: The package, by its full name.
-        writer: Which of its modules has ``save``.
+        writer: Which of its modules has ``save``, and ``check_target`` if more is to be checked.
+        compressor: Which has ``check_compression`` and ``compress``, if models can be made smaller.
     """
 
     package: ClassVar[str | None]
     writer: ClassVar[str] = "codec"
+    compressor: ClassVar[str | None] = None
 
     def _part(self, name: str) -> AnyValue:
         return importlib.import_module(f"{self.package}.{name}")
@@ -61,3 +69,47 @@ class PackageBridge(Bridge[ModelT, ImportOptionsT, ExportOptionsT]):
         """Write the model by the `save` of :attr:`writer`."""
         module = self._part(self.writer)
         return Path(module.save(model, path, sources=sources, before_commit=before_commit))
+
+    def engine(self, model: ModelT, relay_model: RelayModel) -> Engine:
+        """Return Relay's interpreter, of a format without a framework that runs here."""
+        from serde.engine.interpreter import RelayEngine
+
+        return RelayEngine(relay_model)
+
+    def check_target(
+        self,
+        path: str | os.PathLike[str],
+        options: ExportOptionsT,
+        *,
+        sources: Sequence[Path] = (),
+        overwrite: bool = False,
+    ) -> None:
+        """Refuse a path by the `check_target` of :attr:`writer`, where it has one."""
+        check = getattr(self._part(self.writer), "check_target", None)
+        if check is None:
+            check_files([path], sources=sources)
+            self.check_suffix(path, (*self.suffixes, ""))
+        else:
+            check(path, sources, options)
+
+    def check_compression(self, wanted: QuantizeOptions, options: ExportOptionsT) -> None:
+        """Refuse what the `check_compression` of :attr:`compressor` does."""
+        if self.compressor is None:
+            super().check_compression(wanted, options)
+        else:
+            self._part(self.compressor).check_compression(wanted, options)
+
+    def compress(
+        self,
+        path: Path,
+        wanted: QuantizeOptions,
+        samples: Samples | None,
+        *,
+        folder: Path,
+        report: Report,
+    ) -> ModelT:
+        """Return what the `compress` of :attr:`compressor` makes of a file."""
+        if self.compressor is None:
+            return super().compress(path, wanted, samples, folder=folder, report=report)
+        made: ModelT = self._part(self.compressor).compress(path, wanted, samples, folder, report)
+        return made

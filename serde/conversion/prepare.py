@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any as AnyValue, Literal
 
+from serde.bridge.input_types import texts_option
 from serde.conversion.static import check_lengths_given, refuse_open_lengths
 from serde.core import Report, dataclass, field, pause_garbage_collection, replace
 from serde.core.lossy import FLOAT16_OVERFLOW, check_allowed
@@ -16,28 +17,11 @@ from serde.relay.ir.verify import verify
 from serde.walk.holes import why_without_value
 
 __all__ = [
-    "CutOptions", "Edit", "PrepareOptions", "cut_out", "parse_names", "prepare", "with_wanted_ends",
+    "CutOptions", "Edit", "PrepareOptions", "cut_out", "prepare", "with_wanted_ends",
 ]  # fmt: skip
 
 Edit = Callable[[RelayModel], RelayModel]
 """What makes another model of one, such as a function of :mod:`serde.relay.transform`."""
-
-
-def parse_names(flag: str) -> Callable[[Iterable[str]], dict[str, str]]:
-    """Return what makes new names by old ones of values of `flag`, such as ``data=image``."""
-
-    def parse(values: Iterable[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for value in values:
-            old, equals, new = value.partition("=")
-            if not (old and equals and new):
-                raise OptionError(f"{flag} {value}: expected OLD=NEW")
-            if old in found:
-                raise OptionError(f"{flag}: {old} is given twice")
-            found[old] = new
-        return found
-
-    return parse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,33 +51,17 @@ class CutOptions:
     edits: tuple[Edit, ...] = field(
         default=(), metadata={"flag": None, "accepts": Sequence[Callable[[RelayModel], RelayModel]]}
     )
-    rename_inputs: Mapping[str, str] = field(
-        default_factory=dict,
-        metadata={
-            "flag": "--rename-input",
-            "parse": parse_names("--rename-input"),
-            "metavar": "OLD=NEW",
-            "help": "Another name for an input; options of the target use it.",
-        },
+    rename_inputs: Mapping[str, str] = texts_option(
+        "--rename-input", "Another name for an input; options of the target use it.", "OLD=NEW"
     )
-    rename_outputs: Mapping[str, str] = field(
-        default_factory=dict,
-        metadata={
-            "flag": "--rename-output",
-            "parse": parse_names("--rename-output"),
-            "metavar": "OLD=NEW",
-            "help": "Another name for an output; options of the target use it.",
-        },
+    rename_outputs: Mapping[str, str] = texts_option(
+        "--rename-output", "Another name for an output; options of the target use it.", "OLD=NEW"
     )
-    states: Mapping[str, str] = field(
-        default_factory=dict,
-        metadata={
-            "flag": "--state",
-            "parse": parse_names("--state"),
-            "metavar": "INPUT=OUTPUT",
-            "help": "An input that the next call is given, and the output that becomes it; for "
-            "Core ML, from iOS18 on, its states.",
-        },
+    states: Mapping[str, str] = texts_option(
+        "--state",
+        "An input that the next call is given, and the output that becomes it; for Core ML, from "
+        "iOS18 on, its states.",
+        "INPUT=OUTPUT",
     )
     cache_length: int | None = field(
         default=None, metadata={"help": "Tokens that caches of a decoder hold, not growing ones."}

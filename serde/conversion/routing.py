@@ -138,11 +138,11 @@ def find_routes(model: RelayModel, report: Report) -> list[Route]:
 
 
 def _find_all(
-    model: RelayModel, wanted: Iterable[tuple[AnyBridge, str]], report: Report
+    model: RelayModel, wanted: Iterable[tuple[AnyBridge, AnyValue]], report: Report
 ) -> list[Route]:
     params = {name: _unread(weight) for name, weight in model.params.items()}
     model = replace(model, params=params)
-    return [_find(model, writer, profile, report) for writer, profile in wanted]
+    return [_find(model, writer, options, report) for writer, options in wanted]
 
 
 _READ_BYTES = 2**12
@@ -167,8 +167,9 @@ def _unread(weight: Weight) -> Weight:
 
 def _wanted(
     targets: Iterable[str] | None, profiles: Iterable[str] | None
-) -> Iterator[tuple[AnyBridge, str]]:
-    """Yield the formats and runtimes that are asked for; all of both where neither is."""
+) -> Iterator[tuple[AnyBridge, AnyValue]]:
+    """Yield the formats and runtimes that are asked for, with options; all where none is."""
+    allow = frozenset(lossy_steps())
     formats = [get_bridge(name) for name in format_names()]
     # What is written and never read is another format that was compiled.
     written = [each for each in formats if each.export_options and each.import_options]
@@ -178,25 +179,24 @@ def _wanted(
         bridge = get_bridge(name)
         if bridge not in written:
             raise OptionError(f"targets: format {name} is not written by itself")
-        yield bridge, ""
+        yield bridge, bridge.bind_export({"allow": allow})
     for profile in profiles or (known if everything else ()):
         holder = known.get(profile) or next(each for each in written if each.profiles())
-        holder.bind_export({"profile": profile}).require(run=False)
-        yield holder, profile
+        options = holder.bind_export({"allow": allow, "profile": profile})
+        options.require(run=False)
+        yield holder, options
 
 
-def _find(model: RelayModel, writer: AnyBridge, profile: str, report: Report) -> Route:
+def _find(model: RelayModel, writer: AnyBridge, options: AnyValue, report: Report) -> Route:
     """Return what one target makes of a model, with every loss allowed."""
-    allow = frozenset(lossy_steps())
     own = Report()
-    given = {"allow": allow, **({"profile": profile} if profile else {})}
+    profile = getattr(options, "profile", None) or ""
     refused: Sequence[Issue] = ()
     nodes = 0
     with report.stage(f"{writer.name} {profile}".strip()), counting_decomposed() as lowered:
         try:
-            options = writer.bind_export(given)
             options.require(run=False)
-            write_model(writer, model, PrepareOptions(allow=allow), options, own)
+            write_model(writer, model, PrepareOptions(allow=options.allow), options, own)
             nodes = own.after.total()
         except MissingDependency as error:
             refused = [Issue("package", "", str(error))]

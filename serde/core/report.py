@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from serde.core.progress import Progress, listening
-from serde.core.records import asdict, dataclass, field, fields
+from serde.core.records import asdict, dataclass, field, fields, replace
 from serde.core.texts import size_text
 
 __all__ = [
@@ -382,6 +382,18 @@ class Report:
                 text = each if isinstance(each, str) else f"{each.op} {each.node}: {each.reason}"
                 _LOG.log(level, "%s: %s", kind, text)
             self._logged[kind] = len(found)
+
+    def trial(self) -> Report:
+        """Return a report for a step that may be taken back."""
+        return replace(
+            self, issues=[], allowed=[*self.allowed], fallbacks=[*self.fallbacks],
+            notes=[*self.notes], facts={**self.facts},
+        )  # fmt: skip
+
+    def adopt(self, trial: Report) -> None:
+        """Take over what a step has found that is not taken back."""
+        for name in ("allowed", "fallbacks", "notes", "facts"):
+            setattr(self, name, getattr(trial, name))
 
     @property
     def passed(self) -> bool:

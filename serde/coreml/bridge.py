@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.package import PackageBridge
 from serde.bridge.summary import ModelSummary, TensorNames
 from serde.core.report import Report
-from serde.coreml.options import NETWORK_TARGETS, CoremlExportOptions, CoremlImportOptions
-from serde.engine.base import Engine, Samples
+from serde.coreml.options import CoremlExportOptions, CoremlImportOptions
 from serde.errors import OptionError
 from serde.relay.ir.model import RelayModel
 
 if TYPE_CHECKING:
     import coremltools
 
-    from serde.bridge.quantizing import QuantizeOptions
     from serde.coreml.model import CoremlModel
 
 __all__ = ["BRIDGE", "CoremlBridge"]
@@ -42,6 +38,7 @@ class CoremlBridge(PackageBridge["CoremlModel", CoremlImportOptions, CoremlExpor
     title = "Core ML"
     package = __package__
     writer = "writer"
+    compressor = "compress"
     keeps_metadata = True
     suffixes = (".mlpackage", ".mlmodel")
     package_suffixes = (".mlpackage",)
@@ -92,46 +89,6 @@ class CoremlBridge(PackageBridge["CoremlModel", CoremlImportOptions, CoremlExpor
         model = with_states_last(model, states)
         interface = plan(model, options, target)
         return expected_of(model, interface, native.spec.description, states)
-
-    def engine(self, model: CoremlModel, relay_model: RelayModel) -> Engine:
-        """Return Relay's interpreter: Core ML itself runs on Apple's systems only."""
-        from serde.engine.interpreter import RelayEngine
-
-        return RelayEngine(relay_model)
-
-    def check_target(
-        self,
-        path: str | os.PathLike[str],
-        options: CoremlExportOptions,
-        *,
-        sources: Sequence[Path] = (),
-        overwrite: bool = False,
-    ) -> None:
-        """Refuse a path of another suffix than the target has, or one that cannot be written."""
-        from serde.coreml.writer import check_target
-
-        program = options.minimum_deployment_target not in NETWORK_TARGETS
-        check_target(Path(path), program=program, sources=sources)
-
-    def check_compression(self, wanted: QuantizeOptions, options: CoremlExportOptions) -> None:
-        """Refuse what coremltools, or the system that is to run the model, has not."""
-        from serde.coreml.compress import check_compression
-
-        check_compression(wanted, options)
-
-    def compress(
-        self,
-        path: Path,
-        wanted: QuantizeOptions,
-        samples: Samples | None,
-        *,
-        folder: Path,
-        report: Report,
-    ) -> CoremlModel:
-        """Return the model with weights that coremltools has compressed."""
-        from serde.coreml.compress import compress
-
-        return compress(path, wanted, folder, report)
 
     def complete(self, model: CoremlModel) -> coremltools.models.MLModel:
         """Return the ``MLModel`` of coremltools, whose package lies in a temporary directory."""

@@ -14,6 +14,7 @@ from serde.coreml.model import CoremlModel, blob_values, operations
 from serde.coreml.options import NETWORK_TARGETS, CoremlExportOptions
 from serde.coreml.reader import ROOT, load
 from serde.coreml.versions import TARGETS
+from serde.engine.base import Samples
 from serde.engine.process import call_in_process, can_start, temporary_files_in
 from serde.errors import OptionError, raise_if_refused
 
@@ -71,7 +72,9 @@ def check_compression(wanted: QuantizeOptions, options: CoremlExportOptions) -> 
         require_installed("sklearn")
 
 
-def compress(path: Path, wanted: QuantizeOptions, folder: Path, report: Report) -> CoremlModel:
+def compress(
+    path: Path, wanted: QuantizeOptions, _samples: Samples | None, folder: Path, report: Report
+) -> CoremlModel:
     """Return a program whose weights are compressed.
 
     Args:

@@ -157,14 +157,10 @@ class CoremlExportOptions(ExportOptions):
             "help": "A shape that an input may have; the first is the default.",
         },
     )
-    states: Mapping[str, str] = field(
-        default_factory=dict,
-        metadata={
-            "flag": "--state",
-            "parse": input_types.parse_texts("--state"),
-            "metavar": "INPUT=OUTPUT",
-            "help": "Input that is a state and the output with its later value, from iOS18 on.",
-        },
+    states: Mapping[str, str] = input_types.texts_option(
+        "--state",
+        "Input that is a state and the output with its later value, from iOS18 on.",
+        metavar="INPUT=OUTPUT",
     )
     cache: Literal["states", "inputs"] | None = field(
         default=None, metadata={"help": "What a decoder keeps: states, or inputs and outputs."}
@@ -175,22 +171,11 @@ class CoremlExportOptions(ExportOptions):
     short_description: str | None = field(
         default=None, metadata={"help": "What the model does, for people."}
     )
-    descriptions: Mapping[str, str] = field(
-        default_factory=dict,
-        metadata={
-            "flag": "--describe",
-            "parse": input_types.parse_texts("--describe"),
-            "metavar": "NAME=TEXT",
-            "help": "What an input or output is, for people.",
-        },
+    descriptions: Mapping[str, str] = input_types.texts_option(
+        "--describe", "What an input or output is, for people."
     )
-    metadata: Mapping[str, str] = field(
-        default_factory=dict,
-        metadata={
-            "parse": input_types.parse_texts("--metadata"),
-            "metavar": "NAME=TEXT",
-            "help": "A further fact that the model is to carry.",
-        },
+    metadata: Mapping[str, str] = input_types.texts_option(
+        "--metadata", "A further fact that the model is to carry."
     )
 
     def __post_init__(self) -> None:

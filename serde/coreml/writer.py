@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import shutil
 import tempfile
 import uuid
@@ -14,6 +15,7 @@ from typing import Any as AnyValue
 
 from serde.core import MAX_PROTOBUF_BYTES, require
 from serde.coreml.model import CoremlModel
+from serde.coreml.options import NETWORK_TARGETS, CoremlExportOptions
 from serde.coreml.protos import DATA_FIELDS, layout
 from serde.coreml.reader import MANIFEST
 from serde.errors import OptionError
@@ -37,18 +39,21 @@ _HALVES = 2
 """The first of these fields that takes bytes, in whose place a mark can stand."""
 
 
-def check_target(path: Path, *, program: bool, sources: Iterable[Path] = ()) -> None:
+def check_target(
+    path: str | os.PathLike[str], sources: Iterable[Path], options: CoremlExportOptions
+) -> None:
     """Refuse a path at which :func:`save` could put no package or file.
 
     Args:
         path: The package or the file to make or replace.
-        program: Whether an ML Program is to be written, or a NeuralNetwork.
         sources: Files that may not be replaced.
+        options: Whether an ML Program is to be written, or a NeuralNetwork.
 
     Raises:
         OptionError: The path cannot be used.
     """
-    _check_suffix(path, program=program)
+    program = options.minimum_deployment_target not in NETWORK_TARGETS
+    _check_suffix(Path(path), program=program)
     if program:
         check_directory(path, sources=sources, is_package=_is_package)
     else:

@@ -67,17 +67,13 @@ class MemorySource:
 
 
 def cut_data(
-    source: FileSource | MemorySource,
-    layout: MessageLayout,
-    marker: Callable[[int], bytes] = lambda _index: b"",
+    source: FileSource | MemorySource, layout: MessageLayout
 ) -> tuple[bytes, dict[str, Cut]]:
     """Return a message without its large data fields, and these by the path of their message.
 
     Args:
         source: The bytes.
         layout: Which fields are data.
-        marker: What stands in the message for a field that was cut out, the how-manieth it is
-            given: whole fields, or nothing.
 
     Raises:
         FormatError: The bytes are not a message, or one has data more than once.
@@ -92,8 +88,7 @@ def cut_data(
                 f"{cut.path} has data more than once", path=source.path, offset=cut.start
             )
         cuts[cut.path] = cut
-        found = marker(len(cuts) - 1)
-        return [found] if found else []
+        return []
 
     pieces = splice(source, layout, enters=lambda a, b: b - a >= INLINE_BYTES, replace=replace)
     if total_length(pieces) > MAX_PROTOBUF_BYTES:

@@ -15,7 +15,7 @@ from serde.core.weights import Array, dtype_name, numpy_dtype
 from serde.errors import Unsupported
 from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.model import COMPUTED
-from serde.relay.ir import Any, Dim, Function, SequenceType, TensorType, TupleType, Type
+from serde.relay.ir import Any, Dim, Function, TensorType, TupleType, Type
 from serde.relay.ir.shapes import find_inserted
 from serde.walk import export_context as walk
 from serde.walk.export_context import Body, Values, Writing
@@ -79,16 +79,6 @@ class ExportContext(walk.ExportContext[Value]):
         if data.dtype.name not in COMPUTED:
             data = _computed(data)
         return Value(-1, 0, TensorType(data.shape, data.dtype), data)
-
-    def typed(self, x: Value, type_: TensorType | SequenceType) -> Value:
-        """Return a value of the converter's own with its Relay type.
-
-        Raises:
-            Unsupported: It is a sequence.
-        """
-        if isinstance(type_, SequenceType):
-            raise Unsupported(f"MXNet has tensors only, found {type_!r}")
-        return replace(x, type=type_)
 
     def emit_with_bodies(
         self,

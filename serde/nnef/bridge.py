@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.package import PackageBridge
 from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
-from serde.engine.base import Engine
 from serde.errors import OptionError
 from serde.nnef.options import NnefExportOptions, NnefImportOptions
 from serde.relay.ir import RelayModel, TensorType
@@ -27,6 +25,7 @@ class NnefBridge(PackageBridge["NnefModel", NnefImportOptions, NnefExportOptions
     name = "nnef"
     title = "NNEF 1.0 (Khronos)"
     package = __package__
+    writer = "writer"
     keeps_metadata = True
     suffixes = (".nnef", ".tgz", ".tar.gz", "_nnef")
     package_suffixes = ("_nnef",)
@@ -63,25 +62,6 @@ class NnefBridge(PackageBridge["NnefModel", NnefImportOptions, NnefExportOptions
         from serde.nnef.interface import expected_of
 
         return expected_of(model, native)
-
-    def engine(self, model: NnefModel, relay_model: RelayModel) -> Engine:
-        """Return Relay's interpreter: no runtime of NNEF has all fragments right."""
-        from serde.engine.interpreter import RelayEngine
-
-        return RelayEngine(relay_model)
-
-    def check_target(
-        self,
-        path: str | os.PathLike[str],
-        options: NnefExportOptions,
-        *,
-        sources: Sequence[Path] = (),
-        overwrite: bool = False,
-    ) -> None:
-        """Refuse a path that cannot be written; any name without a suffix is that of a folder."""
-        from serde.nnef import writer
-
-        writer.check_target(path, sources)
 
     def save(
         self,

@@ -341,12 +341,6 @@ class ExportContext(walk.ExportContext[Value]):
         data = np.asarray(value, None if dtype is None else numpy_dtype(str(np.dtype(dtype))))
         return Value("", TensorType(data.shape, dtype_name(data.dtype)), data)
 
-    def typed(self, x: Value, type_: TensorType | SequenceType) -> Value:
-        """Return a value with its Relay type."""
-        if isinstance(type_, SequenceType):
-            raise Unsupported(f"NNEF has tensors only, found {type_!r}")
-        return replace(x, type=type_)
-
     def align(self, *operands: Value) -> list[Value]:
         """Return operands of one number of axes: Relay broadcasts from the last axis on."""
         rank = max(self.type(x).rank for x in operands)

@@ -35,7 +35,9 @@ def is_archive(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).endswith(ARCHIVES)
 
 
-def check_target(path: str | os.PathLike[str], sources: Sequence[Path] = ()) -> None:
+def check_target(
+    path: str | os.PathLike[str], sources: Sequence[Path] = (), _options: object = None
+) -> None:
     """Refuse a path at which neither a folder nor an archive can be written.
 
     Raises:

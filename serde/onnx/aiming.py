@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Literal
 
@@ -52,13 +52,9 @@ def write_for(
     if not profile.int64:
         model = narrow_integers(model, report)
     last = min(newest_opset(), profile.max_opset or newest_opset())
-    if opset == "auto":
-        versions = range(min(DEFAULT_TARGET, last), last + 1)
-        version = min(versions, key=lambda each: _count_left(profile, model, each, write))
-    else:
-        version = opset
-    profile.require_opset(version)
-    native, gaps = _write(profile, model, version, report, write)
+    versions = range(min(DEFAULT_TARGET, last), last + 1) if opset == "auto" else [opset]
+    profile.require_opset(versions[0])
+    native, gaps = _write_best(profile, model, versions, report, write)
     count = sum(1 for _ in walk_nodes(native.proto.graph.node))
     outside = Counter(gap.op for gap in gaps)
     why = {gap.op: gap.reason for gap in reversed(gaps)}
@@ -70,11 +66,28 @@ def write_for(
     return native
 
 
-def _count_left(profile: SupportedOperators, model: RelayModel, opset: int, write: Write) -> float:
-    try:
-        return len(_write(profile, model, opset, Report(), write)[1])
-    except UnsupportedModelError:
-        return math.inf
+def _write_best(
+    profile: SupportedOperators,
+    model: RelayModel,
+    versions: Sequence[int],
+    report: Report,
+    write: Write,
+) -> tuple[OnnxModel, list[Gap]]:
+    """Return the model at the version with the fewest gaps, the lowest of those, and these."""
+    best: tuple[OnnxModel, list[Gap]] | None = None
+    found = report
+    for version in versions:
+        trial = report.trial()
+        with suppress(UnsupportedModelError):
+            made = _write(profile, model, version, trial, write)
+            if best is None or len(made[1]) < len(best[1]):
+                best, found = made, trial
+            if not made[1]:
+                break
+    if best is None:  # Its refusal is to be told.
+        return _write(profile, model, versions[0], report, write)
+    report.adopt(found)
+    return best
 
 
 def _write(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,9 +12,8 @@ from serde.bridge.parts import Parts
 from serde.bridge.summary import ModelSummary, ServedFile, TensorNames, TensorSummary
 from serde.core import Array, Report, replace
 from serde.core.texts import weights_text
-from serde.engine.base import Engine, Samples
+from serde.engine.base import Engine
 from serde.errors import CheckError, OptionError
-from serde.io.atomic import check_files
 from serde.onnx.options import OnnxExportOptions, OnnxImportOptions
 from serde.relay.ir.foreign import Foreign, has_foreign
 from serde.relay.ir.model import RelayModel
@@ -23,7 +21,6 @@ from serde.relay.ir.model import RelayModel
 if TYPE_CHECKING:
     import onnx
 
-    from serde.bridge.quantizing import QuantizeOptions
     from serde.io.pairs import Neighbours
     from serde.onnx.model import OnnxModel
 
@@ -39,6 +36,7 @@ class OnnxBridge(PackageBridge["OnnxModel", OnnxImportOptions, OnnxExportOptions
     name = "onnx"
     title = "ONNX"
     package = __package__
+    compressor = "quantize"
     keeps_metadata = True
     suffixes = (".onnx",)
     import_options = OnnxImportOptions
@@ -100,14 +98,12 @@ class OnnxBridge(PackageBridge["OnnxModel", OnnxImportOptions, OnnxExportOptions
             local_functions=options.local_functions, link_weights=options.link_weights,
             runtime=options.runtime, fallback=ExportFallback.of(self.name, options),
         )  # fmt: skip
-        if options.profile is None:
+        if options.supported is None:
             native = write(model, options.opset, report=report)
         else:
             from serde.onnx.aiming import write_for
-            from serde.onnx.profile import read_supported
 
-            profile = read_supported(options.profile)
-            native = write_for(profile, model, options.opset, report, write)
+            native = write_for(options.supported, model, options.opset, report, write)
         if options.link_weights:
             native.to_link = linkable_weights(native.weights, report)
         return native
@@ -167,21 +163,6 @@ class OnnxBridge(PackageBridge["OnnxModel", OnnxImportOptions, OnnxExportOptions
 
         return open_file(path)
 
-    def check_target(
-        self,
-        path: str | os.PathLike[str],
-        options: OnnxExportOptions,
-        *,
-        sources: Sequence[Path] = (),
-        overwrite: bool = False,
-    ) -> None:
-        """Refuse a path of another suffix or one that cannot be written.
-
-        External data never replaces what serde did not write, so nothing is to be overwritten.
-        """
-        check_files([path], sources=sources)
-        self.check_suffix(path, (*self.suffixes, ""))
-
     def save(
         self,
         model: OnnxModel,
@@ -214,26 +195,6 @@ class OnnxBridge(PackageBridge["OnnxModel", OnnxImportOptions, OnnxExportOptions
             return {CONFIG: ""}
         found = generation_config(interfaces, parts.facts)
         return {} if found is None else {CONFIG: found}
-
-    def check_compression(self, wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
-        """Refuse what ONNX Runtime's tools have not."""
-        from serde.onnx.quantize import check_quantization
-
-        check_quantization(wanted, options)
-
-    def compress(
-        self,
-        path: Path,
-        wanted: QuantizeOptions,
-        samples: Samples | None,
-        *,
-        folder: Path,
-        report: Report,
-    ) -> OnnxModel:
-        """Return the model quantised by ONNX Runtime's tools."""
-        from serde.onnx.quantize import quantize
-
-        return quantize(path, wanted, samples, folder, report)
 
     def complete(self, model: OnnxModel) -> onnx.ModelProto:
         """Return the ``onnx.ModelProto`` with its weights."""

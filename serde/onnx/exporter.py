@@ -98,14 +98,10 @@ def from_relay(
     if opset != "auto":
         return write(opset, report)
     for version in range(DEFAULT_TARGET, newest_opset()):
-        attempt = replace(
-            report, issues=[], allowed=[*report.allowed], notes=[*report.notes],
-            facts={**report.facts},
-        )  # fmt: skip
+        trial = report.trial()
         with suppress(UnsupportedModelError):
-            native = write(version, attempt)
-            report.allowed, report.notes = attempt.allowed, attempt.notes
-            report.facts = attempt.facts
+            native = write(version, trial)
+            report.adopt(trial)
             return native
     return write(newest_opset(), report)
 

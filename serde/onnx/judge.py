@@ -21,7 +21,7 @@ from serde.core.texts import near_names
 from serde.errors import TypeInferenceError, Unsupported, UnsupportedModelError
 from serde.onnx.alternatives import expansion_of
 from serde.onnx.builder import walk_nodes
-from serde.onnx.custom_operators import custom_form, operator_name
+from serde.onnx.custom_operators import custom_form, is_custom, operator_name
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.exporter import write_lowered
 from serde.onnx.functions import structure_of
@@ -187,13 +187,13 @@ class Judge:
         constants = {each.name for each in native.proto.graph.initializer} | set(native.weights)
         for node in walk_nodes(native.proto.graph.node):
             op = operator_name(node)
-            rule = self._supported.custom_rule(op) if "::" in op else rules.get(op)
+            rule = self._supported.custom_rule(op) if is_custom(op) else rules.get(op)
             if rule is None:
                 found.append((node, self.unlisted(op)))
                 continue
             if types is None and (rule.reads_types or not self._supported.dynamic_shapes):
                 types = _infer_types(native)
-            if "::" in op:
+            if is_custom(op):
                 known = {each.domain: each.version for each in native.proto.opset_import}
                 schema = custom_form(op, known[node.domain], len(node.input), len(node.output))
             else:
@@ -207,8 +207,8 @@ class Judge:
 
     def unlisted(self, op: str) -> Gap:
         """Return the gap of an operator that is not in the list, and what of it is alike."""
-        known = [each for each in self._supported.operators or () if "::" in each and "::" in op]
-        near = near_names(op, known)
+        known = self._supported.operators or () if is_custom(op) else ()
+        near = near_names(op, filter(is_custom, known))
         return Gap(op, f"is not in the list.{near}" if near else "is not in the list")
 
     def takes_kept(self, node: Call) -> bool:
@@ -457,7 +457,7 @@ def _is_same(one: AnyValue, other: AnyValue) -> bool:
 @cache
 def _open_variables(op: str, since: int) -> frozenset[str]:
     """Return the variables of an operator's types that may be more than one type."""
-    if "::" in op:
+    if is_custom(op):
         return frozenset("T")
     schema = onnx.defs.get_schema(op, since, "")
     return frozenset(

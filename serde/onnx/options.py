@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
 
 from serde.bridge.options import ExportOptions, ImportOptions
 from serde.core.records import dataclass, field
 from serde.errors import OptionError
 from serde.onnx.versions import DEFAULT_TARGET
+
+if TYPE_CHECKING:
+    from serde.onnx.profile import SupportedOperators
 
 __all__ = ["OnnxExportOptions", "OnnxImportOptions"]
 
@@ -101,12 +105,15 @@ class OnnxExportOptions(ExportOptions):
         super().require(run=run)
         if self.opset != "auto":
             check_opset(self.opset, local_functions=self.local_functions)
-        if self.profile is not None:
-            from serde.onnx.profile import read_supported
+        if self.supported is not None and self.opset != "auto":
+            self.supported.require_opset(self.opset)
 
-            profile = read_supported(self.profile)
-            if self.opset != "auto":
-                profile.require_opset(self.opset)
+    @cached_property
+    def supported(self) -> SupportedOperators | None:
+        """What the runtime takes that is written for; None where there is no profile."""
+        from serde.onnx.profile import read_supported
+
+        return None if self.profile is None else read_supported(self.profile)
 
     @property
     def keeps_functions(self) -> bool:

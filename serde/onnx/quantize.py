@@ -24,7 +24,7 @@ from serde.onnx.quantizer import Quantizer, answer_open
 if TYPE_CHECKING:
     from serde.bridge.quantizing import QuantizeOptions
 
-__all__ = ["check_quantization", "quantize"]
+__all__ = ["check_compression", "compress"]
 
 _TOOL: Final = "onnxruntime.quantization"
 _SINCE: Final = {"per_channel": 13, "int16": 21, "uint16": 21}
@@ -33,7 +33,7 @@ _BLOCK: Final = 32
 _OF_INT8: Final = ("calibration_method", "weight_type", "per_channel", "symmetric", "reduce_range")
 
 
-def check_quantization(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
+def check_compression(wanted: QuantizeOptions, options: OnnxExportOptions) -> None:
     """Refuse what the tool cannot do.
 
     Raises:
@@ -95,7 +95,7 @@ def _activation_type(wanted: QuantizeOptions) -> str:
     return wanted.activation_type or ("int8" if wanted.symmetric else "uint8")
 
 
-def quantize(
+def compress(
     path: Path, wanted: QuantizeOptions, samples: Samples | None, folder: Path, report: Report
 ) -> OnnxModel:
     """Return a model between linear operators, or with integer products where it is dynamic.

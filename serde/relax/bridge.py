@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any as AnyValue
 
@@ -55,19 +53,6 @@ class RelaxBridge(PackageBridge["RelaxModel", RelaxImportOptions, RelaxExportOpt
 
         return open_model(codec.load(path, None))
 
-    def check_target(
-        self,
-        path: str | os.PathLike[str],
-        options: RelaxExportOptions,
-        *,
-        sources: Sequence[Path] = (),
-        overwrite: bool = False,
-    ) -> None:
-        """Refuse a path that cannot be written; any name without a suffix is that of a folder."""
-        from serde.relax import codec as writer
-
-        writer.check_target(path, sources)
-
     def complete(self, model: RelaxModel) -> AnyValue:
         """Return the module; ``tvm.relax.frontend.detach_params`` gives its weights."""
         from serde.relax.live import to_live
@@ -76,10 +61,10 @@ class RelaxBridge(PackageBridge["RelaxModel", RelaxImportOptions, RelaxExportOpt
 
     def coverage(self) -> list[tuple[str, str]]:
         """Return the operators that are read, and the Relay operators that are written."""
-        from serde.relax.import_walk import CALLS_OF_TIR
+        from serde.relax.import_walk import CALLS, PLAIN
         from serde.relax.ops import TABLE
 
-        read = [(op, "read") for op in (*CALLS_OF_TIR, *(op for op, _ in TABLE.imported()))]
+        read = [(op, "read") for op in (*CALLS, *PLAIN, *(op for op, _ in TABLE.imported()))]
         return read + [(op, f"written{TABLE.taken(op)}") for op in TABLE.written()]
 
     def operators(self, model: RelaxModel) -> list[str]:

@@ -115,7 +115,9 @@ def load(source: AnyValue, params: AnyValue, function: str | None = None) -> Rel
         raise FormatError(str(error), path=path) from error
 
 
-def check_target(path: str | os.PathLike[str], sources: Sequence[Path] = ()) -> None:
+def check_target(
+    path: str | os.PathLike[str], sources: Sequence[Path] = (), _options: object = None
+) -> None:
     """Refuse a path at which no folder can be written.
 
     Raises:

@@ -40,12 +40,12 @@ class CompilableModel:
     Attributes:
         module: The module and its weights, which are parameters of ``main``.
         options: How it is compiled.
-        target: What for, as :func:`read_target` returned it; empty for what is usual.
+        target: What for, as :func:`read_target` returned it; None for what is usual.
     """
 
     module: RelaxModel
     options: LibraryExportOptions
-    target: str
+    target: str | None
 
     @property
     def beside(self) -> Mapping[str, Weight]:
@@ -61,13 +61,14 @@ def read_target(target: AnyValue) -> str:
     Args:
         target: A kind or tag (``"llvm"``, ``"raspberry-pi/4b-aarch64"``), a mapping such as
             ``{"kind": "llvm", "mcpu": "skylake"}``, also as JSON, or a ``tvm.target.Target``;
-            ``"host"`` is the processor at hand.
+            ``"host"`` is the processor at hand; None is any of its family.
 
     Raises:
         MissingDependency: TVM is not installed.
         OptionError: TVM knows no such target.
     """
     framework = load()
+    target = "llvm" if target is None else target
     text = json.dumps(dict(target)) if isinstance(target, Mapping) else str(target)
     if text == "host":
         return host_target()
@@ -106,7 +107,7 @@ def compile_library(model: CompilableModel, path: Path) -> Interface:
         MissingDependency: It is not installed, or as a release that is not known.
     """
     framework = load()
-    target, options = model.target or "llvm", model.options
+    target, options = read_target(model.target), model.options
     interface = interface_of(model.module, target, freeze_vars=options.freeze_vars)
     frozen = model.module.weights if options.freeze_vars else {}
     size = sum(each.nbytes for each in frozen.values())

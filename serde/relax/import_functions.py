@@ -50,6 +50,7 @@ class FunctionWalk(ImportWalk):
     def __init__(self, model: RelaxModel, options: RelaxImportOptions, report: Report) -> None:
         super().__init__(model, options, report)
         self._reading: dict[str, Var] = {}
+        self._open: set[int] = set()
 
     def call_function(
         self, callee: AnyValue, args: Sequence[AnyValue], scope: Values, label: str
@@ -63,7 +64,7 @@ class FunctionWalk(ImportWalk):
         if isinstance(found, Hole):
             return found
         if isinstance(found, Closure):
-            return self._expand(found.function, args, found.scope, found.names, label)
+            return self._call_closure(found, args, label)
         if not isinstance(found, self.framework.relax.GlobalVar):
             name = found if isinstance(found, str) else name_of(callee)
             raise Unsupported(f"a packed function, which only TVM can run: {name}", hint=_BEFORE)
@@ -82,6 +83,17 @@ class FunctionWalk(ImportWalk):
         if name not in self._cycles:
             return self._expand(function, args, outside, {}, label)
         return self._begin_recursion(name, function, args, outside, label)
+
+    def _call_closure(self, closure: Closure, args: Sequence[AnyValue], label: str) -> AnyValue:
+        own = handle_of(closure.function)
+        if own in self._open:
+            hint = "make it a function of the module"
+            raise Unsupported("a function inside another that calls itself", hint=hint)
+        self._open.add(own)
+        try:
+            return self._expand(closure.function, args, closure.scope, closure.names, label)
+        finally:
+            self._open.discard(own)
 
     def _expand(
         self,

@@ -37,16 +37,11 @@ from serde.walk.importer import Graph, Node
 from serde.walk.user_converters import check_custom_results
 
 __all__ = [
-    "PLAIN", "Closure", "ImportWalk", "Values", "has_hole", "join_fields", "split_fields",
-    "tensor_type",
+    "CALLS", "PLAIN", "Closure", "ImportWalk", "Values", "has_hole", "join_fields",
+    "split_fields", "tensor_type",
 ]  # fmt: skip
 
 Values = Scope[int, AnyValue]
-
-CALLS_OF_TIR: Final = (
-    "relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad",
-)  # fmt: skip
-"""Operators that call a function of TIR."""
 
 TO_SHAPE: Final = "vm.builtin.tensor_to_shape"
 """The packed function that importers call where they mean the operator."""
@@ -326,10 +321,8 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         if isinstance(call.op, framework.tvm.ir.Op):
             return self._call_op(call, str(call.op.name), scope, label)
         packed = isinstance(call.op, framework.relax.ExternFunc)
-        if packed:
-            name = name_of(call.op)
-            if framework.packed_name(_unpacked(name)) == name or name == TO_SHAPE:
-                return self._call_op(call, _unpacked(name), scope, label)
+        if packed and (op := self._meant(name_of(call.op))):
+            return self._call_op(call, op, scope, label)
         args = [] if packed else [self.value(each, scope, label) for each in call.args]
         if any(map(has_hole, args)):
             return Hole()
@@ -345,29 +338,23 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             Unsupported: Relay cannot say it.
         """
 
-    @abstractmethod
-    def call_tir(self, call: AnyValue, args: Sequence[AnyValue], label: str) -> AnyValue:
-        """Return what a function of TIR gives, which is refused if Relay cannot say it."""
-
-    def _call_op(self, call: AnyValue, op: str, scope: Values, label: str) -> AnyValue:
-        """Return what the converter of an operator makes of a call."""
-        framework, given = self.framework, list(call.args)
-        named = name_of(given[0]) if given else ""
-        if op == "relax.call_pure_packed" and framework.packed_name(_unpacked(named)) == named:
-            op, given = _unpacked(named), given[1:]
+    def _call_op(
+        self, call: AnyValue, op: str, scope: Values, label: str, before: int = 0
+    ) -> AnyValue:
+        """Return what the converter of an operator makes of a call, less the arguments before."""
+        framework, users = self.framework, op in self._custom or self.fallback.has(op)
+        if op in CALLS and not users:
+            given = CALLS[op](self, call, scope, label)
+            if given is not None:
+                return given
         refusal = TABLE.refusal(op, 1)
-        of_tir = op in CALLS_OF_TIR and op not in self._custom
-        if op == "relax.call_dps_packed" and named in PACKED and len(given) == 2:
-            return self._call_packed(call, scope, label)
-        if refusal and not (of_tir or op in PLAIN or op in self._custom or self.fallback.has(op)):
+        if refusal and not (op in PLAIN or users):
             kinds = (framework.relax.ExternFunc, framework.relax.GlobalVar)
             functions = [name_of(each) for each in call.args if isinstance(each, kinds)]
             self.report.add(op, label, ": ".join([refusal[0], *functions]), refusal[1])
             return Hole()
-        args = [self.value(each, scope, label) for each in given]
-        if of_tir:
-            return Hole() if any(map(has_hole, args)) else self.call_tir(call, args, label)
-        if op in PLAIN:
+        args = [self.value(each, scope, label) for each in list(call.args)[before:]]
+        if op in PLAIN and not users:
             return Hole() if any(map(has_hole, args)) else PLAIN[op](self, *args)
         type_ = framework.type_of(call)
         several = isinstance(type_, framework.TupleType)
@@ -382,12 +369,36 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             raise Unsupported(f"{len(found)} results for {outputs}")
         return list(found) if several else found[0]
 
+    # Operators that call functions.
+
+    def _call_tir(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
+        """Return what a call of a function of TIR gives."""
+        args = [self.value(each, scope, label) for each in call.args]
+        return Hole() if any(map(has_hole, args)) else self.call_tir(call, args, label)
+
+    @abstractmethod
+    def call_tir(self, call: AnyValue, args: Sequence[AnyValue], label: str) -> AnyValue:
+        """Return what a function of TIR gives, which is refused if Relay cannot say it."""
+
+    def _call_pure(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
+        """Return what a packed function gives that stands for an operator, None for another."""
+        op = self._meant(name_of(call.args[0])) if call.args else None
+        return op and self._call_op(call, op, scope, label, before=1)
+
+    def _meant(self, name: str) -> str | None:
+        """Return the operator that a packed function stands for, None for none."""
+        op = "relax.tensor_to_shape" if name == TO_SHAPE else name.replace(".run.", ".", 1)
+        return op if name == TO_SHAPE or self.framework.packed_name(op) == name else None
+
     def _call_packed(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
-        """Return what a function gives that is called by its name."""
+        """Return what a function gives that importers call by its name, None for another."""
+        name = name_of(call.args[0]) if len(call.args) == 2 else ""
+        if name not in PACKED:
+            return None
         args = self.value(call.args[1], scope, label)
         if has_hole(args):
             return Hole()
-        name, (type_, *more) = name_of(call.args[0]), self.result_types(call)
+        type_, *more = self.result_types(call)
         kinds, convert = PACKED[name]
         lengths = self.framework.lengths(type_)
         fits = (
@@ -475,9 +486,14 @@ PLAIN: Final[Mapping[str, AnyValue]] = {
 """Operators of what are no tensors."""
 
 
-def _unpacked(name: str) -> str:
-    """Return the operator that a packed function may stand for."""
-    return "relax.tensor_to_shape" if name == TO_SHAPE else name.replace(".run.", ".", 1)
+CALLS: Final[Mapping[str, AnyValue]] = {
+    "relax.call_dps_packed": ImportWalk._call_packed,
+    "relax.call_pure_packed": ImportWalk._call_pure,
+    "relax.call_tir": ImportWalk._call_tir,
+    "relax.call_tir_inplace": ImportWalk._call_tir,
+    "relax.call_tir_with_grad": ImportWalk._call_tir,
+}
+"""Operators that call functions: what a call gives, None of a function that is not known."""
 
 
 def _only_tensor(args: Sequence[AnyValue]) -> tuple[Expr, TensorType]:

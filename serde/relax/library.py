@@ -46,7 +46,7 @@ class LibraryBridge(WriteOnlyBridge["CompilableModel", LibraryExportOptions]):
         from serde.relax.compiling import CompilableModel, read_target
         from serde.relax.exporter import from_relay
 
-        target = "" if options.tvm_target is None else read_target(options.tvm_target)
+        target = None if options.tvm_target is None else read_target(options.tvm_target)
         module = from_relay(model, replace(options, freeze_vars=False), report)
         return CompilableModel(module, options, target)
 
@@ -71,7 +71,7 @@ class LibraryBridge(WriteOnlyBridge["CompilableModel", LibraryExportOptions]):
         files = [path] if options.freeze_vars else [params_path(path), path]
         check_files(files, sources=sources)
         self.check_suffix(path, self.suffixes)
-        read_target(options.tvm_target or "llvm")
+        read_target(options.tvm_target)
 
     def save(
         self,

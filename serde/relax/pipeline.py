@@ -81,45 +81,52 @@ def compile_fast(
         transform.FuseOps(), transform.FuseTIR(),
     ]  # fmt: skip
     better: dict[AnyValue, AnyValue] = {}
-    given = module
     with target:
-        module = framework.tvm.transform.Sequential(passes)(module)
+        fused = framework.tvm.transform.Sequential(passes)(module)
         if trials:
             search = importlib.import_module("tvm.s_tir.meta_schedule")
             learns = bool(find_spec("xgboost"))
             model, way = ("xgb", "evolutionary") if learns else ("random", "replay-trace")
             search.relax_integration.tune_relax(
-                module, {}, target, tuning, trials, cost_model=model, strategy=way,
+                fused, {}, target, tuning, trials, cost_model=model, strategy=way,
                 builder=search.builder.LocalBuilder(timeout_sec=_IMPORT),
                 runner=search.runner.LocalRunner(timeout_sec=_IMPORT),
             )  # fmt: skip
         if tuning is not None and os.path.isdir(tuning):
-            module = transform.MetaScheduleApplyDatabase(tuning)(module)
-    functions = dict(module.functions_items())
+            fused = transform.MetaScheduleApplyDatabase(tuning)(fused)
+    functions = dict(fused.functions_items())
     for variable, function in functions.items():
-        known = str(getattr(function, "attrs", None))
-        if target.kind.name != "llvm" or "s_tir" not in known or "is_scheduled" in known:
+        if target.kind.name != "llvm" or not _has_open_loops(framework, function):
             continue
         try:
             better[variable] = _rewritten(framework, function, target)
         except Exception as error:  # What cannot be written better stays as it is.
             failed.append(f"{variable.name_hint}: {framework.last_line(error)}")
     compile_, made = framework.tvm.compile, framework.tvm.IRModule
-    try:
-        return compile_(made({**functions, **better}), target=target)
-    except Exception:
+    while True:
+        try:
+            return compile_(made({**functions, **better}), target=target)
+        except Exception as error:
+            told = framework.last_line(error)
+        refused = {}
         for variable, function in better.items():
             try:
                 alone = function.with_attr("global_symbol", variable.name_hint)
                 compile_(made({variable: alone}), target=target)
-                functions[variable] = function
             except Exception as error:
-                failed.append(f"{variable.name_hint}: {framework.last_line(error)}")
-    try:
-        return compile_(made(functions), target=target)
-    except Exception as error:  # Of what is fused: some lengths are computed nowhere then.
-        failed.append(f"all: {framework.last_line(error)}")
-        return compile_(given, target=target)
+                refused[variable] = f"{variable.name_hint}: {framework.last_line(error)}"
+        failed += refused.values()
+        if not refused:  # It is what is fused: some lengths are computed nowhere then.
+            failed.append(f"all: {told}")
+            return compile_(module, target=target)
+        better = {variable: each for variable, each in better.items() if variable not in refused}
+
+
+def _has_open_loops(framework: Framework, function: AnyValue) -> bool:
+    """Whether this is a function of TIR that can be scheduled, and that nobody scheduled yet."""
+    known = isinstance(function, framework.tir.PrimFunc) and function.attrs
+    names = [str(name) for name in known.keys()] if known else []  # noqa: SIM118
+    return "s_tir" in names and not any(name.endswith("is_scheduled") for name in names)
 
 
 def _rewritten(framework: Framework, function: AnyValue, target: AnyValue) -> AnyValue:

@@ -11,7 +11,6 @@ from serde.bridge.formats import PIVOT
 from serde.bridge.package import PackageBridge
 from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
 from serde.core import Array, Report
-from serde.engine.base import Engine
 from serde.io.atomic import check_files
 from serde.relay.ir import Call, IRModule, OpDef, RelayModel, TupleType, all_ops, post_order
 from serde.relayfile.options import RelayExportOptions, RelayImportOptions
@@ -80,12 +79,6 @@ class RelayBridge(PackageBridge["RelayProgram", RelayImportOptions, RelayExportO
         from serde.relayfile.graph import from_relay
 
         return from_relay(model, strict=options.strict, allow=options.allow, report=report)
-
-    def engine(self, model: RelayProgram, relay_model: RelayModel) -> Engine:
-        """Return the interpreter."""
-        from serde.engine.interpreter import RelayEngine
-
-        return RelayEngine(relay_model)
 
     def check_target(
         self,

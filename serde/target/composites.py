@@ -12,7 +12,7 @@ from typing import Any as AnyValue, Final, TypeAlias
 
 from serde.core import Array, Report, Weight
 from serde.errors import OptionError, RelayError, SerdeError
-from serde.onnx.custom_operators import Composite
+from serde.onnx.custom_operators import Composite, is_custom
 from serde.onnx.judge import Judge
 from serde.onnx.profile import SupportedOperators
 from serde.relay.ir import Foreign, IRModule, RelayModel, TensorType, value_types
@@ -62,7 +62,7 @@ def merge_composites(
     model = merger.replace_patterns(model)
     there = {Foreign.of(call).written_name for call in foreign_calls(model)}
     wanted = {**{x.name: 0 for x in supported.composites}, **(supported.operators or {})}
-    for name in [each for each in wanted if "::" in each and each not in there]:
+    for name in [each for each in filter(is_custom, wanted) if each not in there]:
         why = merger.refused.get(name, "nothing in the model is it, or matches its pattern")
         report.notes.append(f"{name}: {why}")
     return model
@@ -146,7 +146,7 @@ class _Merger:
         if not isinstance(node, Call) or not isinstance(node.op, Function):
             return node
         function, name = node.op, str(node.op.attrs.get("Composite", ""))
-        if "::" not in name or self._supported.custom_rule(name) is None or free_vars(function):
+        if not is_custom(name) or self._supported.custom_rule(name) is None or free_vars(function):
             return node
         own = self._patterns.get(name)
         attrs = {key: value for key, value in function.attrs.items() if key not in _MARKS}

@@ -26,7 +26,7 @@ from serde.conversion.prepare import PrepareOptions, prepare
 from serde.core import Report, Weight, dataclass, pause_garbage_collection, replace
 from serde.errors import OptionError, UnsupportedModelError
 from serde.onnx.builder import walk_nodes
-from serde.onnx.custom_operators import operator_name
+from serde.onnx.custom_operators import is_custom, operator_name
 from serde.onnx.export_context import MAX_LEVEL
 from serde.onnx.exporter import write_lowered
 from serde.onnx.judge import LISTED, Gap, Judge, Verdict, lower_part
@@ -210,7 +210,7 @@ def partition_model(
     if not rules.int64:
         model = narrow_integers(model, report)
     judge = Judge(rules, opset, model.params)
-    if rules.composites or any("::" in each for each in rules.operators or ()):
+    if rules.composites or any(map(is_custom, rules.operators or ())):
         model = model.evolve(mod=InferType().run(model.mod)[0])
         model = merge_composites(model, rules, judge, report)
     model = arrange(model, opset, keep_functions=True, takes=judge.takes)

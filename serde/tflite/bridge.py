@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.bridge.package import PackageBridge
 from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
-from serde.core import Report, replace
-from serde.engine.base import Engine, Samples
+from serde.core import replace
+from serde.engine.base import Engine
 from serde.errors import OptionError, Unsupported
 from serde.relay.ir import RelayModel
 from serde.tflite.options import TfliteExportOptions, TfliteImportOptions
 
 if TYPE_CHECKING:
-    from serde.bridge.quantizing import QuantizeOptions
     from serde.tflite.model import TfliteModel
 
 __all__ = ["BRIDGE", "TfliteBridge"]
@@ -28,6 +27,7 @@ class TfliteBridge(PackageBridge["TfliteModel", TfliteImportOptions, TfliteExpor
     title = "TFLite (LiteRT)"
     package = __package__
     writer = "writer"
+    compressor = "quantize"
     suffixes = (".tflite",)
     import_options = TfliteImportOptions
     export_options = TfliteExportOptions
@@ -43,26 +43,6 @@ class TfliteBridge(PackageBridge["TfliteModel", TfliteImportOptions, TfliteExpor
         if params is not None:
             raise OptionError("a TFLite model holds its weights; none can be given beside it")
         return codec.load(source)
-
-    def check_compression(self, wanted: QuantizeOptions, options: TfliteExportOptions) -> None:
-        """Refuse what is not quantised so."""
-        from serde.tflite.quantize import check_quantization
-
-        check_quantization(wanted, options)
-
-    def compress(
-        self,
-        path: Path,
-        wanted: QuantizeOptions,
-        samples: Samples | None,
-        *,
-        folder: Path,
-        report: Report,
-    ) -> TfliteModel:
-        """Return the model quantised by ranges that LiteRT measures."""
-        from serde.tflite.quantize import quantize
-
-        return quantize(path, wanted, samples, report)
 
     def complete(self, model: TfliteModel) -> AnyValue:
         """Return the bytes of the file, which LiteRT's interpreter takes."""

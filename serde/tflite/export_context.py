@@ -215,16 +215,6 @@ class ExportContext(walk.ExportContext[Value]):
         self.inner.append(graph)
         return len(self.inner)
 
-    def typed(self, x: Value, type_: TensorType | SequenceType) -> Value:
-        """Return a value with its Relay type.
-
-        Raises:
-            Unsupported: It is a sequence.
-        """
-        if not isinstance(type_, TensorType):
-            raise Unsupported("TFLite has no sequences of tensors")
-        return replace(x, type=type_)
-
     def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
         """Return a constant of the graph."""
         data = np.array(value, dtype=None if dtype is None else numpy_dtype(str(np.dtype(dtype))))

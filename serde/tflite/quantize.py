@@ -34,7 +34,7 @@ from serde.tflite.versions import FIXED_SCALES, HYBRID, MOVING_CODES
 if TYPE_CHECKING:
     from serde.bridge.quantizing import QuantizeOptions
 
-__all__ = ["check_quantization", "quantize"]
+__all__ = ["check_compression", "compress"]
 
 _TOOL: Final = "what quantises TFLite"
 _LEAST: Final = 1024
@@ -44,7 +44,7 @@ _WIDEST: Final = 2.0**20
 """What lies beyond stands for infinity, as in masks: codes of it would tell nothing else apart."""
 
 
-def check_quantization(wanted: QuantizeOptions, options: TfliteExportOptions) -> None:
+def check_compression(wanted: QuantizeOptions, options: TfliteExportOptions) -> None:
     """Refuse what is not done.
 
     Raises:
@@ -70,8 +70,8 @@ def check_quantization(wanted: QuantizeOptions, options: TfliteExportOptions) ->
     require_installed("ai_edge_litert")
 
 
-def quantize(
-    path: Path, wanted: QuantizeOptions, samples: Samples | None, report: Report
+def compress(
+    path: Path, wanted: QuantizeOptions, samples: Samples | None, _folder: Path, report: Report
 ) -> TfliteModel:
     """Return a model whose weights are codes, and whose operators compute on such where asked.
 

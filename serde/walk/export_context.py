@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import GeneratorType
 from typing import Any as AnyValue, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 
-from serde.core import Array, dataclass
+from serde.core import Array, dataclass, replace
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir import Any, Dim, FloorDiv, OpDef, SymDim, post_order, symbol
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, astuple
@@ -274,13 +274,15 @@ class ExportContext(NodeContext[ValueT]):
         self._source, self.result = source, result
         return found
 
-    @abstractmethod
     def typed(self, x: ValueT, type_: TensorType | SequenceType) -> ValueT:
-        """Return a value with its Relay type.
+        """Return a value, which is a dataclass, with its Relay type.
 
         Raises:
-            Unsupported: The target has no such values.
+            Unsupported: The target has no such values; here, no sequences.
         """
+        if not isinstance(type_, TensorType):
+            raise Unsupported(f"{self._table.format_name} has tensors only, found {type_!r}")
+        return cast("ValueT", replace(cast("AnyValue", x), type=type_))
 
     def with_types(self, result: AnyValue, type_: Type) -> Values[ValueT]:
         """Return a converter's results with the types that an expression has for them.

@@ -106,15 +106,6 @@ def test_the_archive_has_what_git_has(unpacked: Path) -> None:
     assert {name for name in wanted if not (unpacked / name).is_file()} == set()
 
 
-def test_no_tracked_file_is_large() -> None:
-    """A wheel or a model that slips in is carried by every clone from then on."""
-    if not (ROOT / ".git").exists():
-        pytest.skip("needs a checkout")
-    names = run(["git", "ls-files"], ROOT).stdout.splitlines()
-    sizes = {name: (ROOT / name).stat().st_size for name in names if (ROOT / name).is_file()}
-    assert {name: size for name, size in sizes.items() if size > 500_000} == {}
-
-
 def test_a_sample_of_the_tests_runs_from_the_archive(unpacked: Path) -> None:
     tests = ["tests/relay/test_text.py", "tests/api/test_verdict.py", "tests/api/test_rename.py"]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow"]

@@ -16,6 +16,7 @@ from serde.command.cli import main
 from serde.core.lossy import lossy_steps
 from serde.core.weights import OpenFile
 from serde.errors import OptionError
+from serde.onnx import profile
 
 FLOAT, INT64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
 
@@ -71,6 +72,14 @@ def test_a_runtime_leaves_what_it_does_not_take(tmp_path: Path) -> None:
     (found,) = serde.route(save(tmp_path / "m.onnx", "Atan"), profiles=["webnn"])
     assert found.sentence == "leaves Atan 1 to the host"
     assert not found.is_open
+
+
+def test_a_profile_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[Any] = []
+    read = profile.read_supported
+    monkeypatch.setattr(profile, "read_supported", lambda name: names.append(name) or read(name))
+    serde.route(save(tmp_path / "m.onnx", "Relu"), profiles=["webnn"])
+    assert names == ["webnn"]
 
 
 def test_no_weight_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from onnx.defs import get_schema
 
 import serde
 from serde.errors import OptionError
+from serde.onnx import aiming
 from serde.onnx.profile import profile_names, read_supported
 
 FLOAT, INT32, INT64 = (getattr(onnx.TensorProto, name) for name in ("FLOAT", "INT32", "INT64"))
@@ -294,6 +295,23 @@ def test_the_version_with_the_fewest_nodes_left_is_taken() -> None:
     made, report = written_for("webnn", proto, opset="auto")
     assert report.facts["outside"] == {}
     assert made.opset_import[0].version == 17
+
+
+def test_no_version_is_written_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+    write = aiming._write
+
+    def counted(profile: Any, given: Any, version: int, *rest: Any) -> Any:
+        written.append(version)
+        return write(profile, given, version, *rest)
+
+    monkeypatch.setattr(aiming, "_write", counted)
+    node = helper.make_node("Det", ["x"], ["y"])
+    proto = model([node], {"x": (FLOAT, [8, 8])}, {"y": (FLOAT, [])})
+    _, report = written_for("webnn", proto, opset="auto")
+    assert report.facts["outside"] == {"Det": 1}
+    assert len(written) > 1
+    assert written == sorted(set(written))
 
 
 def test_lengths_that_are_open_are_told() -> None:

@@ -51,7 +51,7 @@ class _EditCommand(FormatCommand):
 
 def _parse(flag: str, text: str) -> Edit:
     """Return the edit that a flag tells."""
-    from serde.conversion.prepare import parse_names
+    from serde.bridge.input_types import parse_texts
     from serde.relay import transform
 
     # What is edited may have colons of its own: ``data:0:mean=0.5``.
@@ -59,7 +59,7 @@ def _parse(flag: str, text: str) -> Edit:
     head, tail = found.groups() if found is not None else (text, "")
     match flag:
         case "--rename":
-            return partial(transform.rename, names=parse_names(flag)(text.split(",")))
+            return partial(transform.rename, names=parse_texts(flag, "OLD=NEW")(text.split(",")))
         case "--normalize":
             return _with_keywords(flag, tail, partial(transform.normalize_input, name=head))
         case "--insert-cast":
@@ -69,7 +69,7 @@ def _parse(flag: str, text: str) -> Edit:
             names = dict(zip(("boxes", "scores"), head.split(",", 1), strict=False))
             return _with_keywords(flag, tail, partial(transform.suppress_boxes, **names))
         case "--merge":
-            pairs = parse_names(flag)(tail.split(",") if tail else ())
+            pairs = parse_texts(flag, "OLD=NEW")(tail.split(",") if tail else ())
             return partial(_merge, head, {name: output for output, name in pairs.items()})
         case "--replace":
             texts = re.split(r"(?<=\})\s*=|=(?=\s*fn\b)|^([^={]+)=", text, maxsplit=1)

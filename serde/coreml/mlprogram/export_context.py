@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any as AnyValue, Final, Literal
 
@@ -13,8 +12,7 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import Weight, numpy_dtype
 from serde.coreml.value import Argument, Builder, Held, Value
-from serde.errors import Unsupported
-from serde.relay.ir import Call, Constant, Dim, Expr, SequenceType, TensorType, Var
+from serde.relay.ir import Call, Constant, Dim, Expr, TensorType, Var
 from serde.relay.run.computed import ComputedWeight
 from serde.walk import export_context as walk
 from serde.walk.export_context import SymbolTable, Writing
@@ -105,16 +103,6 @@ class ExportContext(walk.ExportContext[Value]):
         if x.data is not None:
             return self.const(x.data, dtype)
         return self.spell(lambda a: relay.cast(a, dtype), x)
-
-    def typed(self, x: Value, type_: TensorType | SequenceType) -> Value:
-        """Return a value with its Relay type.
-
-        Raises:
-            Unsupported: It is a sequence.
-        """
-        if isinstance(type_, SequenceType):
-            raise Unsupported(f"Core ML has tensors, found {type_!r}")
-        return replace(x, type=type_)
 
     def inner_symbols(self) -> SymbolTable[Value]:
         """Return the same table: an inner block sees the lengths of what is around it."""

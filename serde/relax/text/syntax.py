@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Sequence
-from typing import Final, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any as AnyValue, Final, NoReturn
 
 from serde.core import MAX_NESTING, dataclass, pause_garbage_collection
 from serde.errors import FormatError
@@ -150,13 +150,13 @@ class _Checker:
         self._module = node.name
         for each in node.body:
             if isinstance(each, ast.FunctionDef):
-                self._statement_functiondef(each)
+                self._function(each)
             elif isinstance(each, ast.Expr) and isinstance(each.value, ast.Call):
-                self._expression_call(each.value)
+                self._call(each.value)
             elif not isinstance(each, ast.Pass):
                 self._refuse(each, "what is no function")
 
-    def _statement_functiondef(self, node: ast.FunctionDef) -> None:
+    def _function(self, node: ast.FunctionDef) -> None:
         decorators = node.decorator_list
         decorator = decorators[0] if len(decorators) == 1 else node
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -184,13 +184,13 @@ class _Checker:
     def _block(self, body: Sequence[ast.stmt]) -> None:
         self._enter(body[0])
         for each in body:
-            check = getattr(self, f"_statement_{type(each).__name__.lower()}", None)
+            check = _STATEMENTS.get(type(each))
             if check is None:
                 self._refuse(each, f"a statement of the kind {type(each).__name__}")
-            check(each)
+            check(self, each)
         self._level -= 1
 
-    def _statement_assign(self, node: ast.Assign | ast.AnnAssign) -> None:
+    def _assignment(self, node: ast.Assign | ast.AnnAssign) -> None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for each in targets:
             self._bind(each)
@@ -212,42 +212,36 @@ class _Checker:
                     self._refuse(target, "another target than names")
                 self._check_name(each, each.id)
         elif isinstance(target, ast.Subscript):
-            self._expression_subscript(target)
+            self._subscript(target)
         else:
             self._refuse(target, "another target than names and elements")
 
-    _statement_annassign = _statement_assign
-
     def _nothing(self, node: ast.stmt) -> None:
         """Nothing of the statement could be wrong."""
-
-    _statement_break = _statement_continue = _statement_pass = _nothing
 
     def _parts(self, node: ast.AST) -> None:
         """Check the expressions that a node is made of."""
         for each in _expressions_in(node):
             self._check(each)
 
-    _statement_assert = _statement_expr = _statement_return = _parts
-
-    def _statement_for(self, node: ast.For) -> None:
+    def _loop(self, node: ast.For) -> None:
         self._bind(node.target)
         self._require(node, isinstance(node.iter, ast.Call) and not node.orelse)
         self._check(node.iter)
         self._block(node.body)
 
-    def _statement_if(self, node: ast.If) -> None:
+    def _conditional(self, node: ast.If) -> None:
         self._check(node.test)
         self._block(node.body)
         if node.orelse:
             self._block(node.orelse)
 
-    def _statement_while(self, node: ast.While) -> None:
+    def _while_loop(self, node: ast.While) -> None:
         self._require(node, not node.orelse)
         self._check(node.test)
         self._block(node.body)
 
-    def _statement_with(self, node: ast.With) -> None:
+    def _with_block(self, node: ast.With) -> None:
         for each in node.items:
             self._check(each.context_expr)
             if each.optional_vars is not None:
@@ -257,11 +251,11 @@ class _Checker:
     # Expressions.
 
     def _check(self, node: ast.expr) -> None:
-        check = getattr(self, f"_expression_{type(node).__name__.lower()}", None)
+        check = _EXPRESSIONS.get(type(node))
         if check is None:
             self._refuse(node, f"an expression of the kind {type(node).__name__}")
         self._enter(node)
-        check(node)
+        check(self, node)
         self._level -= 1
 
     def _annotation(self, node: ast.expr) -> None:
@@ -275,7 +269,7 @@ class _Checker:
         else:
             self.names.add(name)
 
-    def _expression_attribute(self, node: ast.Attribute) -> None:
+    def _attribute(self, node: ast.Attribute) -> None:
         """Check a global function, a field of a buffer, or a type."""
         name = self._chain(node)
         if name is None or ".__" in name:
@@ -288,14 +282,14 @@ class _Checker:
         elif "." in rest or (root not in ("cls", self._module) and rest not in BUFFER_FIELDS):
             self._refuse(node, f"the attribute {name}")
 
-    def _expression_binop(self, node: ast.BinOp) -> None:
+    def _arithmetic(self, node: ast.BinOp) -> None:
         if not isinstance(node.op, _OPERATORS):
             self._refuse(node, f"the operator {type(node.op).__name__}")
         if isinstance(node.op, ast.LShift) and _is_number(node.left) and _is_number(node.right):
             self._refuse(node, "a shifted number")
         self._operands(node)
 
-    def _expression_compare(self, node: ast.Compare) -> None:
+    def _comparison(self, node: ast.Compare) -> None:
         if not all(isinstance(each, _COMPARISONS) for each in node.ops):
             self._refuse(node, "a comparison of another kind")
         self._operands(node)
@@ -307,10 +301,7 @@ class _Checker:
                 self._refuse(node, "arithmetic with what is no number")
             self._check(each)
 
-    _expression_boolop = _expression_unaryop = _operands
-    _expression_list = _expression_slice = _expression_tuple = _parts
-
-    def _expression_call(self, node: ast.Call) -> None:
+    def _call(self, node: ast.Call) -> None:
         name = self._chain(node.func)
         if name is None or ".__" in name or name in _DECORATORS or name == "I.ir_module":
             self._refuse(node, "a call of what is no known name")
@@ -341,7 +332,7 @@ class _Checker:
         if not isinstance(called, str) or not is_function_of_tvm(called):
             self._refuse(node, f"a call of the function {called!r}, which is not one of TVM's")
 
-    def _expression_constant(self, node: ast.Constant) -> None:
+    def _constant(self, node: ast.Constant) -> None:
         value = node.value
         if isinstance(value, str):
             self._text(node, value)
@@ -362,18 +353,18 @@ class _Checker:
             self._refuse(node, f"the text {text!r:.80}")
         self._check(inner)
 
-    def _expression_dict(self, node: ast.Dict) -> None:
+    def _mapping(self, node: ast.Dict) -> None:
         for key, value in zip(node.keys, node.values, strict=True):
             self._require(node, key is not None and _is_text(key))
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 self._text(key, key.value)
             self._check(value)
 
-    def _expression_name(self, node: ast.Name) -> None:
+    def _name(self, node: ast.Name) -> None:
         if node.id in _RESERVED or node.id.startswith("__"):
             self._refuse(node, f"the name {node.id} alone")
 
-    def _expression_subscript(self, node: ast.Subscript) -> None:
+    def _subscript(self, node: ast.Subscript) -> None:
         """Check an element of a buffer or a tuple, or a place of the metadata."""
         place = _metadata_place(node)
         if place is not None:
@@ -417,6 +408,41 @@ class _Checker:
     def _refuse(self, node: ast.AST, found: str) -> NoReturn:
         line = getattr(node, "lineno", 0)
         raise FormatError(f"line {line}: expected TVMScript as TVM prints it, found {found}")
+
+
+_STATEMENTS: Final[Mapping[type[ast.AST], Callable[[_Checker, AnyValue], None]]] = {
+    ast.AnnAssign: _Checker._assignment,
+    ast.Assert: _Checker._parts,
+    ast.Assign: _Checker._assignment,
+    ast.Break: _Checker._nothing,
+    ast.Continue: _Checker._nothing,
+    ast.Expr: _Checker._parts,
+    ast.For: _Checker._loop,
+    ast.FunctionDef: _Checker._function,
+    ast.If: _Checker._conditional,
+    ast.Pass: _Checker._nothing,
+    ast.Return: _Checker._parts,
+    ast.While: _Checker._while_loop,
+    ast.With: _Checker._with_block,
+}
+"""What checks a statement; no other kind is allowed."""
+
+_EXPRESSIONS: Final[Mapping[type[ast.AST], Callable[[_Checker, AnyValue], None]]] = {
+    ast.Attribute: _Checker._attribute,
+    ast.BinOp: _Checker._arithmetic,
+    ast.BoolOp: _Checker._operands,
+    ast.Call: _Checker._call,
+    ast.Compare: _Checker._comparison,
+    ast.Constant: _Checker._constant,
+    ast.Dict: _Checker._mapping,
+    ast.List: _Checker._parts,
+    ast.Name: _Checker._name,
+    ast.Slice: _Checker._parts,
+    ast.Subscript: _Checker._subscript,
+    ast.Tuple: _Checker._parts,
+    ast.UnaryOp: _Checker._operands,
+}
+"""What checks an expression; no other kind is allowed."""
 
 
 def _expressions_in(node: ast.AST) -> list[ast.expr]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import is_
 
-from serde.relay.ir.adt import Clause, Constructor, Match, replace_pattern_vars
+from serde.relay.ir.adt import Clause, Match, replace_pattern_vars
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -27,8 +27,6 @@ __all__ = [
     "Binding", "binding_order", "bound_vars", "check_constant", "children", "free_vars", "has_kind",
     "kinds", "post_order", "rebuild", "rewrite", "rewrite_function", "use_counts",
 ]  # fmt: skip
-
-_LEAVES = (Constant, Var, GlobalVar, Op, Constructor)
 
 
 def children(node: Expr) -> tuple[Expr, ...]:
@@ -110,22 +108,16 @@ class Binding:
         self.node = node
 
 
-def binding_order(
-    root: Expr, below: Callable[[Expr], Iterable[Expr]] = children
-) -> list[Expr | Binding]:
+def binding_order(root: Expr) -> list[Expr | Binding]:
     """Return every node below and including `root` once, children first, and what is bound.
 
     The value of a let or a match comes before the moment that binds it, and that before its
     variables and what its body needs, though the value may be a variable or a node that was met
     before. Only in functions that name themselves does a variable come first.
-
-    Args:
-        root: The expression.
-        below: Gives the children of a node that is no let and no match.
     """
     order: list[Expr | Binding] = []
     seen: set[Expr] = {root}
-    stack: list[tuple[Expr, Iterator[Expr | Binding]]] = [(root, _steps(root, below))]
+    stack: list[tuple[Expr, Iterator[Expr | Binding]]] = [(root, _steps(root))]
     while stack:
         node, pending = stack[-1]
         step = next((s for s in pending if isinstance(s, Binding) or s not in seen), None)
@@ -136,16 +128,16 @@ def binding_order(
             order.append(step)
         else:
             seen.add(step)
-            stack.append((step, _steps(step, below)))
+            stack.append((step, _steps(step)))
     return order
 
 
-def _steps(node: Expr, below: Callable[[Expr], Iterable[Expr]]) -> Iterator[Expr | Binding]:
+def _steps(node: Expr) -> Iterator[Expr | Binding]:
     if isinstance(node, Let):
         return iter((node.value, Binding(node), node.var, node.body))
     if isinstance(node, Match):
         return iter((node.data, Binding(node), *node.below[1:]))
-    return iter(below(node))
+    return iter(children(node))
 
 
 def bound_vars(nodes: Iterable[Expr]) -> set[Var]:

@@ -160,15 +160,6 @@ class Sequential(Pass):
         self.passes: tuple[Pass, ...] = tuple(passes or ())
         self._info = PassInfo(opt_level, name, tuple(required or ()))
 
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
-
     @property
     def info(self) -> PassInfo:
         """Name, level and requirements."""

@@ -86,12 +86,11 @@ class Decompose(FunctionPass):
         """Decompose bottom-up, and what comes out of it again."""
         return rewrite_function(function, lambda _node, new: self.lower(new))
 
-    def lower(self, node: Expr) -> Expr:
-        """Decompose one call, and what comes out of it again; its operands are as they are."""
-        return self._legal(node)
+    def lower(self, node: Expr, within: frozenset[_Kind] = frozenset()) -> Expr:
+        """Decompose one call, and what comes out of it again; its operands are as they are.
 
-    def _legal(self, node: Expr, within: frozenset[_Kind] = frozenset()) -> Expr:
-        """An operator of Relay stays that leads to what has been decomposed, or to itself."""
+        An operator of Relay stays that leads to what is decomposed `within`, or to itself.
+        """
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):
             return node
         layout = usual_layout(node) if self.usual_layouts else None
@@ -118,7 +117,7 @@ class Decompose(FunctionPass):
             memo.update({child: child for child in children(argument)})
         inner = within | {kind} if layout is None else within
         try:
-            return rewrite(parts, lambda _node, new: self._legal(new, inner), memo)
+            return rewrite(parts, lambda _node, new: self.lower(new, inner), memo)
         except _Round:
             if within and node.op.name.startswith("serde."):
                 raise

@@ -31,7 +31,7 @@ from serde.relay.run.interpreter import evaluate
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import must_wait
 
-__all__ = ["EvaluateConstants"]
+__all__ = ["EvaluateConstants", "chosen", "evaluated"]
 
 _SMALL_BYTES: Final = 2**12
 """Of a smaller constant it does not matter what it replaces."""
@@ -72,18 +72,14 @@ class EvaluateConstants(FunctionPass):
             node: The node.
             vanishing: Gives the bytes of operands that nothing else uses.
         """
-        if isinstance(node, TupleGetItem) and isinstance(node.tuple_value, Tuple):
-            return node.tuple_value.fields[node.index]
-        if isinstance(node, If) and isinstance(node.cond, Constant):
-            return node.true_branch if node.cond.data.reshape(()) else node.false_branch
+        found = chosen(node)
+        if found is not node:
+            return found
         if not isinstance(node, Call) or not all(map(_is_constant, node.args)):
             return node
         if not isinstance(node.op, OpDef) or must_wait(node) or not self._affords(node, vanishing):
             return node
-        try:
-            return _as_constant(evaluate(node), node.span)
-        except RelayError:
-            return node
+        return evaluated(node)
 
     def _affords(self, node: Call, vanishing: Callable[[], int]) -> bool:
         """Take what a value costs; one that is larger than what it replaces is a new constant."""
@@ -121,6 +117,26 @@ def _is_constant(node: Expr) -> bool:
     if isinstance(node, Tuple):
         return all(isinstance(field, Constant) for field in node.fields)
     return isinstance(node, Constant)
+
+
+def chosen(node: Expr) -> Expr:
+    """Return the field that is taken from a tuple, the branch of an ``if`` on a constant."""
+    if isinstance(node, TupleGetItem) and isinstance(node.tuple_value, Tuple):
+        return node.tuple_value.fields[node.index]
+    if isinstance(node, If) and isinstance(node.cond, Constant):
+        return node.true_branch if node.cond.data.reshape(()) else node.false_branch
+    return node
+
+
+def evaluated(node: Expr) -> Expr:
+    """Return the value of a node that depends on constants alone.
+
+    The node itself is returned where a kernel refuses its operands: it fails when it is run.
+    """
+    try:
+        return _as_constant(evaluate(node), node.span)
+    except RelayError:
+        return node
 
 
 def _as_constant(value: AnyValue, span: Span | None) -> Expr:

@@ -9,12 +9,12 @@ from typing import Any as AnyValue, Final, TypeAlias
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.relay.ir import Dim, TensorType, TupleType, Type, is_float
+from serde.relay.ir import TensorType, TupleType, Type
 from serde.torch.export_context import ExportContext, Value
 
 __all__ = [
     "COMPUTED_AS", "FIRST_BIT", "DType", "cast", "dims_of", "in_computed_dtype", "in_signed",
-    "integers", "on_axis", "permute", "reshape", "unsqueeze", "widen",
+    "integers", "on_axis", "permute", "unsqueeze", "widen",
 ]  # fmt: skip
 
 Export: TypeAlias = Callable[..., AnyValue]
@@ -146,31 +146,11 @@ def permute(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     return ctx.method(x, "permute", *axes)
 
 
-def reshape(ctx: ExportContext, x: Value, dims: Sequence[Dim], own: Sequence[Dim] = ()) -> Value:
-    """Return `x` in another shape, of which one length may be -1.
-
-    Args:
-        ctx: What is written.
-        x: A tensor.
-        dims: Its lengths to be.
-        own: Its lengths, where it has no type.
-    """
-    shape = own or (ctx.type(x).shape if x.type is not None else ())
-    if shape and tuple(shape) == tuple(dims):
-        return x
-    return ctx.method(x, "reshape", *ctx.sizes(dims)) if dims else ctx.method(x, "reshape", ())
-
-
 def unsqueeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     """Return `x` with axes of length 1, which are those of the result, in ascending order."""
     for axis in axes:
         x = ctx.method(x, "unsqueeze", axis)
     return x
-
-
-def is_integer(dtype: str) -> bool:
-    """Whether a dtype is one of integers, of which bool is none."""
-    return not is_float(dtype) and dtype != "bool"
 
 
 def integers(ctx: ExportContext, x: Value) -> Value:

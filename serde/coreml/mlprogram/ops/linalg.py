@@ -168,7 +168,3 @@ def export_einsum(ctx: Export, data: tuple[Value, ...], *, equation: str) -> Val
     if whole is None:
         raise Unsupported(f"einsum of {equation!r}")
     return ctx.emit("einsum", values=data, equation=whole)
-
-
-def _shape(x: Expr) -> tuple[Dim, ...]:
-    return x.checked_type.shape if isinstance(x.checked_type, TensorType) else ()

@@ -184,11 +184,6 @@ def convert_dtype(ctx: Import, x: Expr, dtype: str, saturate: bool) -> Expr:
     return relay.cast(x, dtype)
 
 
-def is_exact(dtype: str, *values: float) -> bool:
-    """Whether attributes of ONNX, which are float32, hold values as a computation in `dtype`."""
-    return dtype != "float64" or all(float(np.float32(value)) == value for value in values)
-
-
 def to_int64(ctx: Export, x: Value) -> Value:
     """Return a tensor of integers as int64, which ONNX takes for shapes."""
     return x if ctx.type(x).dtype == "int64" else cast(ctx, x, np.int64)

@@ -16,7 +16,7 @@ from serde.onnx.ops.elementwise.convert import as_dtype, to_int64
 from serde.onnx.ops.table import OPS, Export, Import, Value
 from serde.relay.ir import Call, Expr, TensorType, call, is_float, normalize_axes, tensor_type
 from serde.relay.ir.dims import Any, Dim, product
-from serde.relay.op.image.resampling import Resampling
+from serde.relay.op.image.resampling import Method, Mode, Policy, Resampling, Rounding
 from serde.walk.expansion.resizing import image_expansion
 
 
@@ -188,22 +188,6 @@ def export_dyn_resize2d(
     sizes = ctx.emit("Concat", kept, to_int64(ctx, size), axis=0)
     return emit_resize(ctx, image, sizes=sizes, **attrs)
 
-
-Method = Literal["nearest", "linear", "cubic"]
-
-Mode = Literal[
-    "half_pixel",
-    "half_pixel_symmetric",
-    "pytorch_half_pixel",
-    "align_corners",
-    "asymmetric",
-    "tf_half_pixel_for_nn",
-    "tf_crop_and_resize",
-]
-
-Rounding = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
-
-Policy = Literal["stretch", "not_larger", "not_smaller"]
 
 RELAY_METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 

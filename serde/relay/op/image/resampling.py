@@ -18,7 +18,7 @@ from serde.relay.ir.traits import Float32, Fusion, FusionPattern, RoundsLengths
 from serde.relay.ir.work import times
 from serde.relay.op.image.interpolation import cubic_weights
 
-__all__ = ["Resampling", "nearest"]
+__all__ = ["Method", "Mode", "Policy", "Resampling", "Rounding", "nearest"]
 
 Method = Literal["nearest", "linear", "cubic"]
 Mode = Literal[

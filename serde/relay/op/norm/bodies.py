@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import serde.core.allocation as allocation
 from serde.core.weights import numpy_dtype
-from serde.relay.ir import Constant, Expr, Tuple, call, const, normalize_axis, tensor_type
+from serde.relay.ir import Constant, Expr, Span, Tuple, call, const, normalize_axis, tensor_type
 from serde.relay.ir.precision import as_dtype, wide_dtype
 
 __all__ = [
     "batch_norm_body", "dropout_body", "group_norm_body", "instance_norm_body",
-    "l2_normalize_body", "layer_norm_body", "lrn_body", "standardize",
+    "l2_normalize_body", "layer_norm_body", "lrn_body", "scale_and_shift", "standardize",
 ]  # fmt: skip
 
 
@@ -40,10 +40,17 @@ def _along(vector: Expr, like: Expr, axis: int) -> Expr:
     return call("expand_dims", wide, axis=1, num_newaxis=following) if following else wide
 
 
+def scale_and_shift(
+    x: Expr, factor: Expr | None, term: Expr | None, axis: int, span: Span | None = None
+) -> Expr:
+    """Return `x` by a vector and with another along an axis, where there are these."""
+    if factor is not None:
+        x = call("multiply", x, _along(factor, x, axis), span=span)
+    return x if term is None else call("add", x, _along(term, x, axis), span=span)
+
+
 def _affine(x: Expr, gamma: Expr, beta: Expr, axis: int, center: bool, scale: bool) -> Expr:
-    if scale:
-        x = call("multiply", x, _along(gamma, x, axis))
-    return call("add", x, _along(beta, x, axis)) if center else x
+    return scale_and_shift(x, gamma if scale else None, beta if center else None, axis)
 
 
 def batch_norm_body(
@@ -59,7 +66,7 @@ def batch_norm_body(
     shift = call("negative", call("multiply", as_dtype(moving_mean, wide), factor))
     if center:
         shift = call("add", shift, as_dtype(beta, wide))
-    result = _affine(x, factor, shift, axis, True, True)
+    result = scale_and_shift(x, factor, shift, axis)
     return Tuple([as_dtype(result, dtype), moving_mean, moving_var])
 
 

@@ -8,8 +8,7 @@ from typing import ClassVar
 from serde.core.records import dataclass
 from serde.relay.ir import Call, Constant, Expr, Function, OpDef, Tuple, TupleGetItem
 from serde.relay.ir.visit import rewrite_function
-from serde.relay.transform.merge_equal_nodes import exact_key
-from serde.relay.transform.purity import is_unrepeatable
+from serde.relay.transform.merge_equal_nodes import value_key
 from serde.relay.tvm.passes.typed import TypedPass
 
 __all__ = ["EliminateCommonSubexpr"]
@@ -48,13 +47,9 @@ class EliminateCommonSubexpr(TypedPass):
 def _key(node: Expr) -> Hashable | None:
     """Return what equal nodes share; None where a node is never merged."""
     if isinstance(node, TupleGetItem):
-        return ("field", node.tuple_value, node.index)
-    if not isinstance(node, Call) or not isinstance(node.op, OpDef) or not node.args:
-        return None
-    if node.op.name == "nn.dropout" or is_unrepeatable(node):
-        return None
-    attrs = tuple((name, exact_key(value)) for name, value in node.attrs.items())
-    return (node.op, tuple(map(_operand_key, node.args)), attrs)
+        return value_key(node)
+    called = isinstance(node, Call) and isinstance(node.op, OpDef) and node.args
+    return value_key(node, _operand_key) if called else None
 
 
 def _operand_key(node: Expr) -> Hashable:

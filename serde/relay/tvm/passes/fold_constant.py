@@ -8,11 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from serde.core import dataclass, field, numpy_dtype
-from serde.relay.ir import Call, Constant, Expr, Function, If, Let, OpDef, Tuple, TupleGetItem, Var
+from serde.relay.ir import Call, Constant, Expr, Function, Let, OpDef, Var
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import check_constant, children, rebuild
+from serde.relay.transform.evaluate_constants import chosen, evaluated
 from serde.relay.transform.purity import must_wait
-from serde.relay.tvm.passes.typed import TypedPass, evaluated, is_call
+from serde.relay.tvm.passes.typed import TypedPass, is_call
 
 __all__ = ["ConstantFolder", "FoldConstant", "FoldConstantExpr"]
 
@@ -109,10 +110,7 @@ class ConstantFolder:
             return node
         below = children(node)
         new = rebuild(node, [self.done[child] for child in below]) if below else node
-        if isinstance(new, TupleGetItem) and isinstance(new.tuple_value, Tuple):
-            return new.tuple_value.fields[new.index]
-        if isinstance(new, If) and isinstance(new.cond, Constant):
-            return new.true_branch if new.cond.data.reshape(()) else new.false_branch
+        new = chosen(new)
         if isinstance(node, Call) and isinstance(new, Call):
             return self.fold_call(node, new)
         return new

@@ -6,10 +6,11 @@ from math import sqrt
 from typing import Final
 
 from serde.relay.ir import Call, Constant, Expr, FusionPattern, TensorType, call
+from serde.relay.transform.evaluate_constants import evaluated
 from serde.relay.tvm.dataflow_pattern.language import has_attr, is_constant, is_op, wildcard
 from serde.relay.tvm.dataflow_pattern.rewriting import DFPatternCallback, NodeMap
 from serde.relay.tvm.passes.simplify_shapes import any_of
-from serde.relay.tvm.passes.typed import evaluated, is_scalar, operator_of, scalar
+from serde.relay.tvm.passes.typed import is_scalar, operator_of, scalar
 
 __all__ = [
     "FILLED",

@@ -1,19 +1,17 @@
-"""What the passes of TVM's library have in common: types come first, scalars and folded values."""
+"""What the passes of TVM's library have in common: types come first, and scalars."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any as AnyValue, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from serde.core.weights import numpy_dtype
-from serde.errors import RelayError
-from serde.relay.ir import Call, Constant, Expr, IRModule, Op, OpDef, Tuple, all_nodes, infer_module
-from serde.relay.run.interpreter import evaluate
+from serde.relay.ir import Call, Constant, Expr, IRModule, Op, OpDef, all_nodes, infer_module
 from serde.relay.transform.base import TvmFunctionPass
 
-__all__ = ["TypedPass", "evaluated", "is_call", "is_scalar", "operator_of", "same_scalar", "scalar"]
+__all__ = ["TypedPass", "is_call", "is_scalar", "operator_of", "same_scalar", "scalar"]
 
 
 class TypedPass(TvmFunctionPass):
@@ -60,20 +58,3 @@ def same_scalar(one: Expr, other: Expr) -> bool:
     if one.data.ndim or other.data.ndim or one.data.dtype != other.data.dtype:
         return False
     return one.data.tobytes() == other.data.tobytes()
-
-
-def evaluated(node: Expr) -> Expr:
-    """Return the value of a node that depends on constants alone.
-
-    The node itself is returned where a kernel refuses its operands: it fails when it is run.
-    """
-    try:
-        return _as_constant(evaluate(node))
-    except RelayError:
-        return node
-
-
-def _as_constant(value: AnyValue) -> Expr:
-    if isinstance(value, tuple):
-        return Tuple([_as_constant(item) for item in value])
-    return Constant(np.ascontiguousarray(value).reshape(value.shape))

@@ -95,10 +95,6 @@ def stays_quantized(node: Call, version: int) -> bool:
     return version >= 18 or (version >= 16 and whole)
 
 
-def _out_dtype(attrs: AnyValue) -> str:
-    return "" if attrs["out_dtype"] is None else dtype_name(attrs["out_dtype"])
-
-
 @OPS.exports("serde.dequantize_linear", takes=_OPEN)
 def export_dequantize_linear(
     ctx: Export, data: Value, scale: Value, zero_point: Value | None = None,

@@ -14,21 +14,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any as AnyValue
 
 from serde.core.records import dataclass
-from serde.relay.ir import Attrs, TensorType, Type
+from serde.relay.ir import Attrs, TensorType, Type, normalize_axis
 from serde.relay.ir.layout import SCALAR, Axis, TensorLayout
 
 __all__ = [
-    "InferCorrectLayoutOutput",
-    "Inference",
-    "Layouts",
-    "changed",
-    "infer_broadcast",
-    "infer_elementwise",
-    "rank_of",
-    "unknown",
+    "InferCorrectLayoutOutput", "Inference", "Layouts", "New", "Output", "Types",
+    "broadcast_layouts", "changed", "infer_broadcast", "infer_elementwise", "new_axes", "rank_of",
+    "target_of", "unknown",
 ]  # fmt: skip
 
 Layouts = Sequence[TensorLayout | None]
+New = Layouts | None
+Types = Sequence[Type | None]
 
 
 @dataclass(frozen=True)
@@ -46,9 +43,8 @@ class InferCorrectLayoutOutput:
     new_attrs: Mapping[str, AnyValue]
 
 
-Inference = Callable[
-    [Attrs, "Layouts | None", Layouts, Sequence["Type | None"]], InferCorrectLayoutOutput
-]
+Output = InferCorrectLayoutOutput
+Inference = Callable[[Attrs, New, Layouts, Types], Output]
 
 
 def unknown(attrs: Attrs, operands: int, results: int = 1) -> InferCorrectLayoutOutput:
@@ -61,22 +57,37 @@ def changed(attrs: Attrs, **values: AnyValue) -> Attrs:
     return Attrs({**attrs, **values})
 
 
+def target_of(new: New) -> TensorLayout | None:
+    """Return the layout that the first operand has come to have, None where there is none."""
+    return new[0] if new else None
+
+
+def new_axes(
+    axes: Sequence[int], new: New, old: Layouts, type_: Type | None
+) -> tuple[int, ...] | None:
+    """Return where axes are in the new layout of the data; None if they are to stay."""
+    before, target = old[0], target_of(new)
+    if before is None or target is None or rank_of(type_) != len(before):
+        return None
+    letters = [before[normalize_axis(axis, len(before))] for axis in axes]
+    if any(each.islower() or target.factor_of(each) > 0 for each in letters):
+        return None
+    places = tuple(target.index_of(each) for each in letters)
+    return None if -1 in places else places
+
+
 def rank_of(type_: Type | None) -> int:
     """Return the rank of a tensor, or -1."""
     return type_.rank if isinstance(type_, TensorType) else -1
 
 
-def infer_elementwise(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Sequence[Type | None]
-) -> InferCorrectLayoutOutput:
+def infer_elementwise(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """All operands and the result have the layout that comes in."""
     layout = new[0] if new is not None else next((each for each in old if each is not None), None)
     return InferCorrectLayoutOutput((layout,) * len(old), (layout,), attrs)
 
 
-def infer_broadcast(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Sequence[Type | None]
-) -> InferCorrectLayoutOutput:
+def infer_broadcast(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """The operand with fewer axes is changed as the other one is, so that they still broadcast."""
     inputs, result = broadcast_layouts(new, old[:2], types[:2])
     return InferCorrectLayoutOutput(inputs, (result,), attrs)

@@ -7,21 +7,26 @@ that means something of its own must not be cut into blocks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from serde.relay.ir import Attrs, Elementwise, OpDef, Reduction, normalize_axis
 from serde.relay.ir.attrs import get_op_attr, register_op_attr
 from serde.relay.ir.layout import SCALAR, Axis, TensorLayout, parse_layout
-from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.tvm.passes.layout.inference import (
-    InferCorrectLayoutOutput,
     Inference,
     Layouts,
+    New,
+    Output,
+    Types,
     broadcast_layouts,
     changed,
     infer_broadcast,
     infer_elementwise,
+    new_axes,
     rank_of,
+    target_of,
     unknown,
 )
 from serde.relay.tvm.passes.layout.slicing import (
@@ -36,39 +41,24 @@ __all__ = ["inference_of"]
 _CHANNELS: Final = TensorLayout("C")
 _MATRIX: Final = TensorLayout("NC")
 
-Types = Sequence[Type | None]
 
-
-def _infer_convolution(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def _infer_layer(attrs: Attrs, new: New, old: Layouts, types: Types, *, images: int = 1) -> Output:
     """Others follow a convolution: its attributes say the layouts."""
     data = parse_layout(attrs["data_layout"])
     result = parse_layout(attrs["out_layout"] or attrs["data_layout"])
     weight = parse_layout(attrs["kernel_layout"])
-    others = (_CHANNELS,) * (len(old) - 2)
-    return InferCorrectLayoutOutput((data, weight, *others), (result,), attrs)
+    others = (_CHANNELS,) * (len(old) - images - 1)
+    return Output((*(data,) * images, weight, *others), (result,), attrs)
 
 
-def _infer_deformable(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
-    data = parse_layout(attrs["data_layout"])
-    result = parse_layout(attrs["out_layout"] or attrs["data_layout"])
-    weight = parse_layout(attrs["kernel_layout"])
-    return InferCorrectLayoutOutput((data, data, weight), (result,), attrs)
-
-
-def _infer_pooling(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def _infer_pooling(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """A pooling takes any layout that cuts none of the axes it slides over, unless it says one."""
     own = TensorLayout(attrs["layout"])
     target = new[0] if new is not None and not attrs["out_layout"] else None
     if target is not None and _has_image_of(target, own):
         attrs, own = changed(attrs, layout=target.name), target
     inputs = (own, *(SCALAR,) * (len(old) - 1))
-    return InferCorrectLayoutOutput(inputs, (own,), attrs)
+    return Output(inputs, (own,), attrs)
 
 
 def _has_image_of(layout: TensorLayout, own: TensorLayout) -> bool:
@@ -79,121 +69,81 @@ def _has_image_of(layout: TensorLayout, own: TensorLayout) -> bool:
     return all(axis.whole or axis.letter in "nc" for axis in layout.axes)
 
 
-def _infer_resize(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def _infer_resize(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """Resizing follows another order of its axes, but no blocks."""
     own = TensorLayout(attrs["layout"])
-    target, before = (new[0], old[0]) if new is not None else (None, None)
+    target, before = target_of(new), old[0]
     follows = before == own and target is not None and len(target) == len(own)
     if follows and target is not None and _has_image_of(target, own):
         attrs, own = changed(attrs, layout=target.name), target
-    return InferCorrectLayoutOutput((own,), (own,), attrs)
+    return Output((own,), (own,), attrs)
 
 
-def _infer_upsampling(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def _infer_upsampling(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """Upsampling follows blocks of channels where the axes that grow stay in their places."""
     own = TensorLayout(attrs["layout"])
-    target = new[0] if new is not None else None
+    target = target_of(new)
     if target is not None and _has_image_of(target, own):
         grown = [letter for letter in "DHW" if letter in own]
         if all(target.index_of(each) == own.index_of(each) for each in grown):
             attrs, own = changed(attrs, layout=target.name), target
     inputs = (own, *(SCALAR,) * (len(old) - 1))
-    return InferCorrectLayoutOutput(inputs, (own,), attrs)
+    return Output(inputs, (own,), attrs)
 
 
-def _infer_regions(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def _infer_regions(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     data = parse_layout(attrs["layout"])
-    return InferCorrectLayoutOutput((data, _MATRIX), (data,), attrs)
+    return Output((data, _MATRIX), (data,), attrs)
 
 
-def _infer_dense(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def _infer_dense(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     weight = parse_layout(attrs["weight_layout"]) if "weight_layout" in attrs else _MATRIX
-    return InferCorrectLayoutOutput((_MATRIX, weight), (_MATRIX,), attrs)
+    return Output((_MATRIX, weight), (_MATRIX,), attrs)
 
 
-def _infer_prelu(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
-    return InferCorrectLayoutOutput((old[0], _CHANNELS), (old[0],), attrs)
+def _infer_prelu(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
+    return Output((old[0], _CHANNELS), (old[0],), attrs)
 
 
-def _new_axes(
-    axes: Sequence[int], new: Layouts | None, old: Layouts, type_: Type | None
-) -> tuple[int, ...] | None:
-    """Return where axes are in the new layout of the data; None if they are to stay."""
-    before = old[0]
-    target = new[0] if new is not None else None
-    if before is None or target is None or rank_of(type_) != len(before):
-        return None
-    letters = [before[normalize_axis(axis, len(before))] for axis in axes]
-    if any(each.islower() or target.factor_of(each) > 0 for each in letters):
-        return None
-    places = tuple(target.index_of(each) for each in letters)
-    return None if -1 in places else places
+def _follow_axes(
+    attrs: Attrs, new: New, old: Layouts, types: Types
+) -> tuple[Attrs, TensorLayout | None]:
+    """Return attributes that say an axis, or several, in the layout of the data, and this."""
+    given = attrs["axis"]
+    several = not isinstance(given, int)
+    axes = new_axes((given or ()) if several else [given], new, old, types[0])
+    if new is None or axes is None:
+        return attrs, old[0]
+    return changed(attrs, axis=(axes or None) if several else axes[0]), new[0]
 
 
-def _infer_norm(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def _infer_norm(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """A norm along one axis: its other operands, and other results, are vectors along it."""
-    axes = _new_axes([attrs["axis"]], new, old, types[0])
-    layout = old[0]
-    if new is not None and axes is not None:
-        attrs, layout = changed(attrs, axis=axes[0]), new[0]
+    attrs, layout = _follow_axes(attrs, new, old, types)
     others = (_CHANNELS,) * (len(old) - 1)
     # The recorded mean and variance are results of a batch norm as they are its operands.
     more = (_CHANNELS, _CHANNELS) if len(old) == 5 else ()
-    return InferCorrectLayoutOutput((layout, *others), (layout, *more), attrs)
+    return Output((layout, *others), (layout, *more), attrs)
 
 
-def _infer_l2_normalize(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
-    axes = _new_axes(attrs["axis"] or (), new, old, types[0])
-    layout = old[0]
-    if new is not None and axes is not None:
-        attrs, layout = changed(attrs, axis=axes or None), new[0]
-    return InferCorrectLayoutOutput((layout,), (layout,), attrs)
+def _infer_topk(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
+    attrs, layout = _follow_axes(attrs, new, old, types)
+    return Output((layout,), (layout,) * (2 if attrs["ret_type"] == "both" else 1), attrs)
 
 
-def _infer_topk(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
-    axes = _new_axes([attrs["axis"]], new, old, types[0])
-    layout = old[0]
-    if new is not None and axes is not None:
-        attrs, layout = changed(attrs, axis=axes[0]), new[0]
-    results = (layout,) * (2 if attrs["ret_type"] == "both" else 1)
-    return InferCorrectLayoutOutput((layout,), results, attrs)
-
-
-def _infer_dropout(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def _infer_dropout(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     layout = old[0] if new is None else new[0]
-    return InferCorrectLayoutOutput((layout,), (layout, layout), attrs)
+    return Output((layout,), (layout, layout), attrs)
 
 
-def _infer_cast_like(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def _infer_cast_like(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """As an elementwise operator, where both operands have the same axes."""
     if rank_of(types[0]) != rank_of(types[1]):
         return unknown(attrs, 2)
     return infer_elementwise(attrs, new, old, types)
 
 
-def _infer_transpose(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def _infer_transpose(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """The result keeps the order asked for, taken from whatever order comes in."""
     layout = old[0]
     if layout is None or rank_of(types[0]) != len(layout):
@@ -201,18 +151,16 @@ def _infer_transpose(
     rank = len(layout)
     given = attrs["axes"] or tuple(range(rank))[::-1]
     axes = tuple(normalize_axis(axis, rank) for axis in given)
-    target = new[0] if new is not None else None
+    target = target_of(new)
     if target is not None and len(target) == rank:
         places = tuple(target.index_of(layout[axis]) for axis in axes)
         if -1 not in places:
             axes, layout = places, target
     result = TensorLayout([layout.axes[axis] for axis in axes])
-    return InferCorrectLayoutOutput((layout,), (result,), changed(attrs, axes=axes))
+    return Output((layout,), (result,), changed(attrs, axes=axes))
 
 
-def _infer_concatenate(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def _infer_concatenate(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """Fields that have all come into one layout stay in it; else all go into that of the first."""
     fields = types[0].fields if isinstance(types[0], TupleType) else ()
     count = len(fields)
@@ -228,15 +176,13 @@ def _infer_concatenate(
         if place >= 0 and all(each == first for each in old[:count]):
             attrs, layout = changed(attrs, axis=place), new[0]
     others = (_CHANNELS,) * (len(old) - count)
-    return InferCorrectLayoutOutput((*(layout,) * count, *others), (layout,), attrs)
+    return Output((*(layout,) * count, *others), (layout,), attrs)
 
 
-def _infer_pad(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def _infer_pad(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """Blocks of an axis that is not padded have no padding either."""
     layout = old[0]
-    target = new[0] if new is not None else None
+    target = target_of(new)
     if layout is not None and target is not None and rank_of(types[0]) == len(layout):
         widths = dict(zip(layout, attrs["pad_width"], strict=True))
         found = [widths.get(axis.letter, widths.get(axis.letter.upper())) for axis in target.axes]
@@ -244,14 +190,12 @@ def _infer_pad(
         free = not any(any(widths.get(each, ())) for each in cut)
         if free and None not in found and all(axis in target for axis in layout):
             attrs, layout = changed(attrs, pad_width=tuple(found)), target
-    return InferCorrectLayoutOutput((layout, SCALAR), (layout,), attrs)
+    return Output((layout, SCALAR), (layout,), attrs)
 
 
-def _infer_requantize(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def _infer_requantize(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     layout = old[0]
-    target = new[0] if new is not None else None
+    target = target_of(new)
     if layout is not None and target is not None and rank_of(types[0]) == len(layout):
         letter = layout[normalize_axis(attrs["axis"], len(layout))]
         place = target.index_of(letter)
@@ -259,26 +203,22 @@ def _infer_requantize(
         if place >= 0 and (single or target.factor_of(letter) < 0):
             attrs, layout = changed(attrs, axis=place), target
     others = (_CHANNELS,) * (len(old) - 1)
-    return InferCorrectLayoutOutput((layout, *others), (layout,), attrs)
+    return Output((layout, *others), (layout,), attrs)
 
 
-def _infer_qnn_broadcast(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def _infer_qnn_broadcast(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """As other operators that broadcast; scales of each channel keep the layout as it was."""
     single = all(isinstance(each, TensorType) and each.size == 1 for each in types[2:])
     if not single:
         return unknown(attrs, len(old))
     inputs, result = broadcast_layouts(new, old[:2], types[:2])
-    return InferCorrectLayoutOutput((*inputs, *(_CHANNELS,) * (len(old) - 2)), (result,), attrs)
+    return Output((*inputs, *(_CHANNELS,) * (len(old) - 2)), (result,), attrs)
 
 
-def _infer_qnn_unary(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def _infer_qnn_unary(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     layout = old[0] if new is None else new[0]
     others = (_CHANNELS,) * (len(old) - 1)
-    return InferCorrectLayoutOutput((layout, *others), (layout,), attrs)
+    return Output((layout, *others), (layout,), attrs)
 
 
 _RULES: Final[dict[str, Inference]] = {
@@ -288,7 +228,7 @@ _RULES: Final[dict[str, Inference]] = {
             "nn.conv3d_transpose", "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc",
             "qnn.conv2d", "qnn.conv2d_transpose",
         ),
-        _infer_convolution,
+        _infer_layer,
     ),
     **dict.fromkeys(
         (
@@ -310,11 +250,11 @@ _RULES: Final[dict[str, Inference]] = {
     "image.resize2d": _infer_resize,
     "nn.batch_norm": _infer_norm,
     "nn.contrib_dense_pack": _infer_dense,
-    "nn.deformable_conv2d": _infer_deformable,
+    "nn.deformable_conv2d": partial(_infer_layer, images=2),
     "nn.dense": _infer_dense,
     "nn.dropout": _infer_dropout,
     "nn.instance_norm": _infer_norm,
-    "nn.l2_normalize": _infer_l2_normalize,
+    "nn.l2_normalize": _infer_norm,
     "nn.layer_norm": _infer_norm,
     "nn.pad": _infer_pad,
     "nn.prelu": _infer_prelu,
@@ -337,9 +277,7 @@ for _name, _rule in _RULES.items():
     register_op_attr(_name, "FInferCorrectLayout", _rule)
 
 
-def _infer_reduction(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Sequence[Type | None]
-) -> InferCorrectLayoutOutput:
+def _infer_reduction(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """Axes that are left keep their order; of blocks that are reduced, blocks of 1 are left.
 
     The operand beside the data, a mean, has the axes of the data, those reduced of length 1.
@@ -391,9 +329,7 @@ def _keeps_positions(attrs: Attrs, letters: Sequence[str], target: TensorLayout)
     return found == before
 
 
-def _result(
-    attrs: Attrs, layout: TensorLayout, reduced: set[str], operands: int
-) -> InferCorrectLayoutOutput:
+def _result(attrs: Attrs, layout: TensorLayout, reduced: set[str], operands: int) -> Output:
     single = [
         Axis(axis.letter, 1) if not axis.whole and axis.letter in reduced else axis
         for axis in layout.axes
@@ -402,7 +338,7 @@ def _result(
     if not left:
         return unknown(attrs, operands)
     inputs = (layout, TensorLayout(single))[:operands]
-    return InferCorrectLayoutOutput(inputs, (TensorLayout(left),), attrs)
+    return Output(inputs, (TensorLayout(left),), attrs)
 
 
 def inference_of(definition: OpDef) -> Inference | None:

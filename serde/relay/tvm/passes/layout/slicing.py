@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from serde.relay.ir import Attrs, TensorType, Type, normalize_axis
+from serde.relay.ir import Attrs, TensorType, normalize_axis
 from serde.relay.ir.layout import TensorLayout
 from serde.relay.tvm.passes.layout.inference import (
-    InferCorrectLayoutOutput,
     Layouts,
+    New,
+    Output,
+    Types,
     changed,
-    rank_of,
+    new_axes,
+    target_of,
     unknown,
 )
 
 __all__ = ["infer_slice_like", "infer_split", "infer_squeeze", "infer_strided_slice"]
 
-Types = Sequence[Type | None]
 
-
-def infer_slice_like(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def infer_slice_like(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """Both operands come in the same layout, or both go back into the old one."""
-    layout = old[0]
-    if new is not None and layout is not None and new[0] is not None:
-        same = new[0] == new[1] and old[0] == old[1] and rank_of(types[0]) == len(layout)
-        axes = [normalize_axis(axis, len(layout)) for axis in attrs["axes"] or ()]
-        places = tuple(new[0].index_of(layout[axis]) for axis in axes)
-        cut = any(new[0].factor_of(layout[axis]) > 0 for axis in axes)
-        if same and places and -1 not in places and not cut:
-            found = changed(attrs, axes=places)
-            return InferCorrectLayoutOutput((new[0], new[0]), (new[0],), found)
-    return InferCorrectLayoutOutput((old[0], old[1]), (old[0],), attrs)
+    places = new_axes(attrs["axes"] or (), new, old, types[0])
+    if new is not None and places and new[0] == new[1] and old[0] == old[1]:
+        return Output((new[0], new[0]), (new[0],), changed(attrs, axes=places))
+    return Output((old[0], old[1]), (old[0],), attrs)
 
 
-def infer_squeeze(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def infer_squeeze(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """The layout of what is left."""
     layout, data = old[0], types[0]
     if layout is None or not isinstance(data, TensorType) or data.rank != len(layout):
@@ -47,18 +36,14 @@ def infer_squeeze(
         axes = tuple(axis for axis, length in enumerate(data.shape) if length == 1)
     else:
         axes = tuple(normalize_axis(axis, data.rank) for axis in given)
-    target = new[0] if new is not None else None
-    if target is not None:
-        places = tuple(target.index_of(layout[axis]) for axis in axes)
-        if -1 not in places and not any(target.factor_of(layout[axis]) > 0 for axis in axes):
-            attrs, layout, axes = changed(attrs, axis=places), target, places
+    target, places = target_of(new), new_axes(axes, new, old, data)
+    if target is not None and places is not None:
+        attrs, layout, axes = changed(attrs, axis=places), target, places
     left = TensorLayout([each for axis, each in enumerate(layout.axes) if axis not in axes])
-    return InferCorrectLayoutOutput((layout,), (left,), attrs)
+    return Output((layout,), (left,), attrs)
 
 
-def infer_split(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def infer_split(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """Parts that are whole blocks are counted in blocks; others keep the old layout."""
     sections = attrs["indices_or_sections"]
     count = sections if isinstance(sections, int) else len(sections) + 1
@@ -66,7 +51,7 @@ def infer_split(
     if layout is None or not isinstance(data, TensorType) or data.rank != len(layout):
         return unknown(attrs, 1, count)
     axis = normalize_axis(attrs["axis"], data.rank)
-    target = new[0] if new is not None else None
+    target = target_of(new)
     place = -1 if target is None else target.index_of(layout[axis])
     if target is not None and place >= 0:
         factor = max(target.factor_of(layout[axis]), 1)
@@ -80,17 +65,15 @@ def infer_split(
             found = changed(attrs, axis=place, indices_or_sections=inner)
         if fits:
             attrs, layout = found, target
-    return InferCorrectLayoutOutput((layout,), (layout,) * count, attrs)
+    return Output((layout,), (layout,) * count, attrs)
 
 
-def infer_strided_slice(
-    attrs: Attrs, new: Layouts | None, old: Layouts, types: Types
-) -> InferCorrectLayoutOutput:
+def infer_strided_slice(attrs: Attrs, new: New, old: Layouts, types: Types) -> Output:
     """Bounds go with their axes; those of an axis in blocks must be whole blocks."""
     layout, data = old[0], types[0]
-    target = new[0] if new is not None else None
+    target = target_of(new)
     if layout is None or target is None or target == layout:
-        return InferCorrectLayoutOutput((layout,), (layout,), attrs)
+        return Output((layout,), (layout,), attrs)
     given = attrs["begin"] is not None and attrs["end"] is not None
     if not given or not isinstance(data, TensorType) or data.rank != len(layout):
         return unknown(attrs, 1)
@@ -99,12 +82,12 @@ def infer_strided_slice(
     elif not layout.name.startswith(target.name) and len(layout.name) == len(target.name):
         found = _in_order(attrs, layout, target, data)
     elif layout.name.startswith(target.name):
-        return InferCorrectLayoutOutput((layout,), (layout,), attrs)
+        return Output((layout,), (layout,), attrs)
     else:
         found = None
     if found is None:
         return unknown(attrs, 1)
-    return InferCorrectLayoutOutput((target,), (target,), found)
+    return Output((target,), (target,), found)
 
 
 def _steps(attrs: Attrs) -> list[int]:
