@@ -121,12 +121,18 @@ class FunctionWalk(ImportWalk):
         finally:
             self.lengths.names = before
 
-    def call_tir(self, call: AnyValue, args: Sequence[AnyValue], label: str) -> AnyValue:
+    def call_tir(
+        self,
+        call: AnyValue,
+        args: Sequence[AnyValue],
+        label: str,
+        programs: Mapping[str, AnyValue] | None = None,
+    ) -> AnyValue:
         """Return what a function of TIR gives, which is refused if Relay cannot say it."""
         framework, results = self.framework, self.result_types(call)
         callee, given, *rest = (*args, None, None)[: max(len(args), 2)]
         name = name_of(callee)
-        function = self._programs.get(name)
+        function = (self._programs if programs is None else programs).get(name)
         if not isinstance(callee, framework.relax.GlobalVar) or function is None:
             raise Unsupported(f"a call of {name}, which is no function of TIR")
         if not isinstance(given, list):

@@ -376,9 +376,41 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         args = [self.value(each, scope, label) for each in call.args]
         return Hole() if any(map(has_hole, args)) else self.call_tir(call, args, label)
 
+    def _call_legal(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
+        """Return what the function of TIR gives by which TVM computes an operator."""
+        framework, relax = self.framework, self.framework.relax
+        args = [self.value(each, scope, label) for each in call.args]
+        if any(map(has_hole, args)):
+            return Hole()
+        try:
+            params = [relax.Var(f"x{i}", framework.type_of(x)) for i, x in enumerate(call.args)]
+            builder = relax.BlockBuilder()
+            with builder.function("main", params):
+                builder.emit_func_output(builder.emit(relax.Call(call.op, params, call.attrs)))
+            module = relax.transform.LegalizeOps()(builder.get())
+            legal = module["main"].body.blocks[0].bindings[0].value
+        except Exception as error:
+            raise Unsupported(framework.last_line(error)) from error
+        rest = [self.value(each, scope, label) for each in legal.args[2:]]
+        programs = {name_of(variable): each for variable, each in module.functions.items()}
+        return self.call_tir(legal, [legal.args[0], args, *rest], label, programs)
+
     @abstractmethod
-    def call_tir(self, call: AnyValue, args: Sequence[AnyValue], label: str) -> AnyValue:
-        """Return what a function of TIR gives, which is refused if Relay cannot say it."""
+    def call_tir(
+        self,
+        call: AnyValue,
+        args: Sequence[AnyValue],
+        label: str,
+        programs: Mapping[str, AnyValue] | None = None,
+    ) -> AnyValue:
+        """Return what a function of TIR gives, which is refused if Relay cannot say it.
+
+        Args:
+            call: A call of it.
+            args: The function, a list of tensors, and shapes.
+            label: What errors call it.
+            programs: Functions by name, if not those of the module.
+        """
 
     def _call_pure(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
         """Return what a packed function gives that stands for an operator, None for another."""
@@ -492,6 +524,7 @@ CALLS: Final[Mapping[str, AnyValue]] = {
     "relax.call_tir": ImportWalk._call_tir,
     "relax.call_tir_inplace": ImportWalk._call_tir,
     "relax.call_tir_with_grad": ImportWalk._call_tir,
+    "relax.layout_transform": ImportWalk._call_legal,
 }
 """Operators that call functions: what a call gives, None of a function that is not known."""
 

@@ -240,29 +240,6 @@ class Lengths:
             for index, dim in enumerate(dims)
         )
 
-    def read_index_map(self, index_map: AnyValue) -> list[tuple[int, str, int]]:
-        """Return what the axes of a changed layout are.
-
-        Returns:
-            For each the old axis, whether it is the ``"quotient"`` or the ``"rest"`` of a division
-            (or ``""``: the axis itself), and by what.
-
-        Raises:
-            Unsupported: One is something else.
-        """
-        tir: AnyValue = self._tir
-        axes = [handle_of(each) for each in index_map.initial_indices]
-        found = []
-        for each in index_map.final_indices:
-            kinds = {tir.FloorDiv: "quotient", tir.FloorMod: "rest"}
-            kind = kinds.get(type(each), "")
-            index = each.a if kind else each
-            factor = self.read(each.b) if kind else 1
-            if handle_of(index) not in axes or not isinstance(factor, int):
-                raise Unsupported(f"an axis that is {each!s:.100}")
-            found.append((axes.index(handle_of(index)), kind, factor))
-        return found
-
     def known(self, dim: Dim) -> Dim:
         """Return what Relay's types know of a length."""
         return substitute(dim, self._known)

@@ -361,7 +361,7 @@ class _Checker:
             self._check(value)
 
     def _name(self, node: ast.Name) -> None:
-        if node.id in _RESERVED or node.id.startswith("__"):
+        if _is_reserved(node.id):
             self._refuse(node, f"the name {node.id} alone")
 
     def _subscript(self, node: ast.Subscript) -> None:
@@ -393,7 +393,7 @@ class _Checker:
         return ".".join([node.id, *reversed(parts)])
 
     def _check_name(self, node: ast.AST, name: str) -> None:
-        if name in _RESERVED or name.startswith("__"):
+        if _is_reserved(name):
             self._refuse(node, f"a variable called {name}")
 
     def _enter(self, node: ast.AST) -> None:
@@ -456,6 +456,11 @@ def _is_text(node: ast.AST) -> bool:
 def _is_number(node: ast.expr) -> bool:
     """Whether an expression is made of numbers only, which Python computes."""
     return not any(isinstance(each, (ast.Call, ast.Name)) for each in ast.walk(node))
+
+
+def _is_reserved(name: str) -> bool:
+    """Whether a name is TVM's or Python's own; ``__1`` is one that TVM gives."""
+    return name in _RESERVED or (name.startswith("__") and name.endswith("__"))
 
 
 def _is_type_variable(node: ast.stmt) -> bool:

@@ -211,6 +211,18 @@ def test_the_text_of_an_older_release_is_read(release: str) -> None:
     tvm.compile(found, target="llvm")
 
 
+def test_lengths_that_tvm_numbers_as_it_prints_them_are_read() -> None:
+    framework = load()
+    lengths = [framework.tir.Var("_", "int64") for _ in range(2)]
+    x = framework.relax.Var("x", framework.TensorType(lengths, "float32"))
+    builder = framework.relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(framework.relax.op.nn.relu(x)))
+    text = builder.get().script()
+    assert "__1" in text
+    tvm.ir.assert_structural_equal(parsed(text), builder.get())
+
+
 @pytest.mark.parametrize("edit", ["missing", "further", "shape", "dtype"])
 def test_weights_that_main_does_not_take_are_refused(edit: str, tmp_path: Path) -> None:
     module = built(layered_model())

@@ -147,36 +147,6 @@ def import_view(
     return ctx.reshape(x, shape) if shape else x
 
 
-@OPS.imports("relax.layout_transform", ignored=("axis_separators", "input_axis_separators"))
-def import_layout_transform(
-    ctx: Import, x: Expr, *, index_map: AnyValue, pad_value: AnyValue
-) -> Expr:
-    """Each axis of the result is one of the tensor, or the quotient or the rest of one."""
-    shape = ctx.static_shape(x)
-    axes = ctx.lengths.read_index_map(index_map)
-    factors: dict[int, int] = {}
-    for axis, kind, factor in axes:
-        if kind and factors.setdefault(axis, factor) != factor:
-            raise Unsupported("an axis that is divided twice")
-    widths = [(0, -length % factors.get(axis, 1)) for axis, length in enumerate(shape)]
-    if any(after for _, after in widths):
-        value = 0 if pad_value is None else ctx.number(pad_value)
-        x = relay.nn.pad(x, widths, pad_value=ctx.like(x, value))
-    places: dict[tuple[int, str], int] = {}
-    divided: list[int] = []
-    for axis, length in enumerate(ctx.static_shape(x)):
-        if axis in factors:
-            places[axis, "quotient"], places[axis, "rest"] = len(divided), len(divided) + 1
-            divided += [length // factors[axis], factors[axis]]
-        else:
-            places[axis, ""] = len(divided)
-            divided.append(length)
-    order = [places[axis, kind] for axis, kind, _ in axes if (axis, kind) in places]
-    if sorted(order) != list(range(len(divided))):
-        raise Unsupported("an index map that drops or repeats axes")
-    return relay.transpose(relay.reshape(x, divided), axes=order)
-
-
 @OPS.imports("relax.size")
 def import_size(ctx: Import, input: Expr) -> Expr:
     shape = ctx.type(input).concrete_shape
