@@ -113,7 +113,9 @@ class _Reader(DataReader):
         self._nodes: list[AnyValue] = graph["nodes"]
         arrays = graph.get("b64ndarrays", [])
         self._arrays: list[AnyValue] = arrays if isinstance(arrays, list) else []
-        self._attributes = AttributeReader(self._nodes)
+        facts = graph.get("attrs")
+        version = facts.get("tvm_version") if isinstance(facts, dict) else None
+        self._attributes = AttributeReader(self._nodes, str(version or ""))
         self._symbols = UniqueNames()
         self._sizes: dict[int, int] = {}
         self._kept: list[AnyValue] = []
@@ -121,9 +123,9 @@ class _Reader(DataReader):
         self._constructors = {}
         self._leaf_readers: dict[str, Callable[[Node], AnyValue]] = {
             "": lambda node: None,
-            "runtime.String": lambda node: _text(node.get("repr_str", "")),
-            "SourceName": lambda node: _text(node.get("repr_str", "")),
-            "Op": lambda node: get(_text(node.get("repr_str", ""))),
+            "runtime.String": lambda node: _text(node.text()),
+            "SourceName": lambda node: _text(node.text()),
+            "Op": lambda node: get(_text(node.text())),
             "relay.Op": lambda node: get(_text(node.get("global_key", ""))),
             "runtime.BoxInt": lambda node: _integer(node.get("repr_str")),
             "runtime.BoxBool": lambda node: bool(_integer(node.get("repr_str"))),
