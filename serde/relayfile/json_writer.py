@@ -12,78 +12,23 @@ from typing import Any as AnyValue, Final
 
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.errors import RelayError
-from serde.relay.ir import (
-    Call,
-    Constant,
-    Constructor,
-    Expr,
-    Function,
-    FuncType,
-    GlobalTypeVar,
-    GlobalVar,
-    If,
-    IncompleteType,
-    IRModule,
-    Let,
-    Match,
-    OpDef,
-    TensorType,
-    Tuple,
-    TupleGetItem,
-    TupleType,
-    Type,
-    TypeCall,
-    TypeVar,
-    Var,
-)
-from serde.relay.ir.adt import (
-    Clause,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    PatternWildcard,
-    TypeData,
-)
-from serde.relay.ir.expr import Op
-from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
-from serde.relay.ir.types import RefType, walk_type
+from serde.relay.ir import FuncType, IRModule, OpDef, RefType, TensorType, TupleType, Type, TypeCall
+from serde.relay.ir.adt import Clause, Constructor, Match
+from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, Var
+from serde.relay.ir.types import GlobalTypeVar, IncompleteType, walk_type
 from serde.relay.text import composite
 from serde.relay.text.attribute_classes import attribute_class
 from serde.relay.text.json_nodes import NodeWriter
 from serde.relay.text.printer import spell_attribute
 from serde.relay.text.steps import run_steps
+from serde.relayfile.json_kinds import KINDS
 
 __all__ = ["write_graph"]
 
 Step = Generator[AnyValue, AnyValue, int]
 
-_FIELDS: Final[dict[type, tuple[str, tuple[str, ...]]]] = {
-    Let: ("relay.Let", ("var", "value", "body")),
-    If: ("relay.If", ("cond", "true_branch", "false_branch")),
-    Tuple: ("relay.Tuple", ("fields",)),
-    TupleGetItem: ("relay.TupleGetItem", ("tuple_value", "index")),
-    RefCreate: ("relay.RefCreate", ("value",)),
-    RefRead: ("relay.RefRead", ("ref",)),
-    RefWrite: ("relay.RefWrite", ("ref", "value")),
-    Match: ("relay.Match", ("data", "clauses", "complete")),
-    Clause: ("relay.Clause", ("lhs", "rhs")),
-    PatternWildcard: ("relay.PatternWildcard", ()),
-    PatternVar: ("relay.PatternVar", ("var",)),
-    PatternConstructor: ("relay.PatternConstructor", ("constructor", "patterns")),
-    PatternTuple: ("relay.PatternTuple", ("patterns",)),
-    Constructor: ("relay.Constructor", ("name_hint", "inputs", "belong_to", "tag")),
-    GlobalVar: ("GlobalVar", ("name_hint",)),
-    TypeData: ("relay.TypeData", ("header", "type_vars", "constructors")),
-    TupleType: ("TupleType", ("fields",)),
-    FuncType: ("FuncType", ("arg_types", "ret_type", "type_params", "type_constraints")),
-    TypeCall: ("TypeCall", ("func", "args")),
-    TypeVar: ("TypeVar", ("name_hint", "kind")),
-    GlobalTypeVar: ("GlobalTypeVar", ("name_hint", "kind")),
-    RefType: ("relay.RefType", ("value",)),
-    IncompleteType: ("IncompleteType", ("kind",)),
-}
-"""Type keys, and the fields that TVM calls as we do; a number among them stands in place."""
-
+_KINDS: Final = {kind.made: kind for kind in KINDS}
+_WHOLE_TYPES: Final = (TupleType, FuncType, TypeCall, RefType, IncompleteType)
 _NO_SPAN: Final = (Clause, GlobalTypeVar)
 _NO_DEVICE: Final = (GlobalVar, Match)
 
@@ -105,11 +50,15 @@ class _Writer(NodeWriter):
     def __init__(self) -> None:
         super().__init__()
         self._known: dict[AnyValue, int] = {}
+        # By what they are as well, since it takes long to tell what large ones say.
+        self._types: dict[int, tuple[Type, int]] = {}
 
     def node(self, value: AnyValue) -> Step:
         """Write a value with all below it, unless it is written; return its number."""
         if isinstance(value, tuple):
             return (yield self._list(value))
+        if isinstance(value, _WHOLE_TYPES) and id(value) in self._types:
+            return self._types[id(value)][1]
         key = _identity(value)
         if key in self._known:
             return self._known[key]
@@ -134,16 +83,15 @@ class _Writer(NodeWriter):
             yield self._function(index, value)
         elif isinstance(value, Var):
             yield self._variable(index, value)
-        elif type(value) in _FIELDS:
-            yield self._plain(index, value)
+        elif type(value) in _KINDS:
+            kind = _KINDS[type(value)]
+            fields = {name: getattr(value, name) for name in kind.fields}
+            yield self._write(index, kind.keys[0], value, fields)
+            if key is value and isinstance(value, _WHOLE_TYPES):
+                self._types[id(value)] = value, index
         else:
             raise RelayError(f"TVM's JSON cannot hold a {value!r}"[:200])
         return index
-
-    def _plain(self, index: int, value: AnyValue) -> Step:
-        key, names = _FIELDS[type(value)]
-        fields = {name: getattr(value, name) for name in names}
-        return (yield self._write(index, key, value, fields))
 
     def _write(self, index: int, key: str, value: AnyValue, fields: Mapping[str, AnyValue]) -> Step:
         """Write an object: what is no text yet and no number becomes a node."""
@@ -214,7 +162,8 @@ class _Writer(NodeWriter):
             fields["attrs"] = self.attributes(callee, value.attrs, operands)
         else:
             fields["attrs"] = 0
-        fields["type_args"] = value.type_args if callee is value.op else ()
+        known = callee is value.op and (value.type or value.given_type_args)
+        fields["type_args"] = value.type_args if known else ()
         return (yield self._write(index, "relay.Call", value, fields))
 
     def _module(self, index: int, value: IRModule) -> Step:
@@ -241,7 +190,9 @@ class _Writer(NodeWriter):
     def _named(self, names: Iterable[AnyValue]) -> Step:
         index = self.reserve()
         numbers = yield self._numbers(names)
-        return self.names(index, dict(zip((each.name_hint for each in names), numbers, strict=True)))
+        return self.names(
+            index, dict(zip((each.name_hint for each in names), numbers, strict=True))
+        )
 
     def tensor_type(self, type_: AnyValue) -> int:
         """Write the type of a tensor once."""
@@ -260,7 +211,7 @@ def _identity(value: AnyValue) -> AnyValue:
         return GlobalVar, value.name_hint
     if isinstance(value, Constructor):
         return Constructor, value.belong_to, value.name_hint
-    if isinstance(value, (TupleType, FuncType, TypeCall, RefType, IncompleteType)):
+    if isinstance(value, _WHOLE_TYPES):
         # What is to be found may differ from place to place.
         unknown = any(isinstance(each, IncompleteType) for each in walk_type(value))
         return object() if unknown else value

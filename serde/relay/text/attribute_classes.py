@@ -13,12 +13,13 @@ from typing import Any as AnyValue, Final
 
 import numpy as np
 
+from serde.errors import RelayError
 from serde.relay.ir import OpDef
 from serde.relay.ir.registry import Attribute
 
 __all__ = [
-    "OPERAND_ATTRIBUTES", "PREFIX", "UNSET_ATTRIBUTES", "attribute_class", "class_key", "is_boxed",
-    "is_object", "place_text", "place_value", "storage",
+    "OPERAND_ATTRIBUTES", "PREFIX", "UNSET_ATTRIBUTES", "attribute_class", "class_key",
+    "dtype_text", "dtype_value", "is_boxed", "is_object", "place_text", "place_value", "storage",
 ]  # fmt: skip
 
 PREFIX: Final = "relay.attrs."
@@ -111,6 +112,10 @@ _OBJECTS: Final = {
 }
 """Fields that are objects though their declaration does not say so, and of which classes."""
 
+_DTYPES: Final = {"float8_e4m3fn": "e4m3_float8", "float8_e5m2": "e5m2_float8"}
+"""Element types that TVM calls otherwise."""
+
+_DTYPE: Final = re.compile(r"(u?int|b?float)\d+|bool|e\dm\d_float8")
 _WORD: Final = re.compile(r"[A-Za-z_]+")
 _NUMERIC: Final = frozenset({"int", "float", "bool", "Dim", "tuple"})
 
@@ -157,12 +162,29 @@ def is_boxed(definition: OpDef, name: str) -> bool:
     return definition.name == "split" and name == "indices_or_sections"
 
 
+def dtype_text(dtype: str) -> str:
+    """Return what TVM calls an element type.
+
+    Raises:
+        RelayError: TVM has no such type.
+    """
+    name = _DTYPES.get(dtype, dtype)
+    if _DTYPE.fullmatch(name) is None:
+        raise RelayError(f"TVM has no element type {dtype}")
+    return name
+
+
+def dtype_value(name: str) -> str:
+    """Return the element type that TVM calls `name`."""
+    return next((dtype for dtype, known in _DTYPES.items() if known == name), name)
+
+
 def place_text(value: AnyValue) -> str:
     """Return what stands in place for a number, a text, an element type or none."""
     if isinstance(value, float):
         return f"{value:.17g}"
     if isinstance(value, np.dtype):
-        return value.name
+        return dtype_text(value.name)
     return "" if value is None else str(int(value) if isinstance(value, bool) else value)
 
 
@@ -175,8 +197,10 @@ def place_value(text: AnyValue, attribute: Attribute) -> AnyValue:
     if not isinstance(text, str):
         raise ValueError(f"the attribute {attribute.name} is not written as text")
     kind, annotation = storage(attribute.annotation), attribute.annotation
-    if kind in ("text", "dtype"):
-        return text or ("" if kind == "text" or "None" not in annotation else None)
+    if kind == "dtype":
+        return dtype_value(text) or (None if "None" in annotation else text)
+    if kind == "text":
+        return text
     if len(text) > 400:
         raise ValueError(f"expected a number, found {text[:40]!r}")
     if "bool" in annotation:

@@ -19,6 +19,7 @@ from serde.relay.text.attribute_classes import (
     OPERAND_ATTRIBUTES,
     UNSET_ATTRIBUTES,
     attribute_class,
+    dtype_text,
     is_boxed,
     is_object,
     place_text,
@@ -201,7 +202,11 @@ class NodeWriter:
     def tensor_type(self, type_: AnyValue) -> int:
         """Write the type of a tensor."""
         index = self.reserve()
-        fields = {"dtype": type_.dtype, "shape": str(self.value(type_.shape)), "span": "0"}
+        fields = {
+            "dtype": dtype_text(type_.dtype),
+            "shape": str(self.value(type_.shape)),
+            "span": "0",
+        }
         return self.object(index, "relay.TensorType", fields)
 
 

@@ -11,9 +11,9 @@ from serde.core import MAX_NESTING, numpy_dtype
 from serde.errors import RelayError
 from serde.relay.ir import Constant, Expr, OpDef
 from serde.relay.ir.compare import structural_equal
+from serde.relay.text.attribute_classes import OPERAND_ATTRIBUTES, UNSET_ATTRIBUTES
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.literals import number_value
-from serde.relay.text.attribute_classes import OPERAND_ATTRIBUTES, UNSET_ATTRIBUTES
 from serde.relay.text.metadata import AttributeObject, Metadata
 from serde.relay.text.names import is_symbol
 from serde.relay.text.type_parser import TypeParser
