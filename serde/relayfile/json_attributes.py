@@ -92,11 +92,13 @@ class AttributeReader:
 
     Args:
         nodes: The nodes.
+        arrays: The arrays beside them.
         version: The release of TVM that wrote them.
     """
 
-    def __init__(self, nodes: Sequence[AnyValue], version: str = "") -> None:
+    def __init__(self, nodes: Sequence[AnyValue], arrays: Sequence[AnyValue], version: str) -> None:
         self._nodes = nodes
+        self._arrays = arrays
         self._is_known = version.startswith(_KNOWN)
         self._listed: set[int] | None = None
 
@@ -152,9 +154,15 @@ class AttributeReader:
 
     def _check_repeated(self, node: Node, definition: OpDef, name: str, operand: int) -> None:
         mine, other = self.node(node.reference(name)), self.node(operand)
-        says = ("vid", "data", "op")  # TVM may save a typed copy beside the attribute's own node.
-        if mine.key != other.key or any(mine.fields.get(n) != other.fields.get(n) for n in says):
+        # TVM may save a typed copy beside the attribute's own node.
+        if mine.key != other.key or self._said_by(mine) != self._said_by(other):
             raise ValueError(f"{definition.name}: {name} differs from the operand {name}")
+
+    def _said_by(self, node: Node) -> list[AnyValue]:
+        data = node.fields.get("data")
+        if isinstance(data, str) and _is_count(data) and int(data) < len(self._arrays):
+            data = self._arrays[int(data)]
+        return [data, node.fields.get("vid"), node.fields.get("op")]
 
     def _refuse_unknown(self, node: Node, definition: OpDef, name: str) -> None:
         # Fields of TVM's own optimisers are there, but empty.

@@ -124,7 +124,7 @@ class _Reader:
         self._arrays: list[AnyValue] = arrays if isinstance(arrays, list) else []
         facts = graph.get("attrs")
         version = facts.get("tvm_version") if isinstance(facts, dict) else None
-        self._attributes = AttributeReader(self._nodes, str(version or ""))
+        self._attributes = AttributeReader(self._nodes, self._arrays, str(version or ""))
         self._symbols = UniqueNames()
         self._sizes: dict[int, int] = {}
         self._kept: list[AnyValue] = []

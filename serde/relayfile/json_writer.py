@@ -14,7 +14,7 @@ from serde.core.garbage_collection import pause_garbage_collection
 from serde.errors import RelayError
 from serde.relay.ir import FuncType, IRModule, OpDef, RefType, TensorType, TupleType, Type, TypeCall
 from serde.relay.ir.adt import Clause, Constructor, Match
-from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, Var
+from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, Var, astuple
 from serde.relay.ir.types import GlobalTypeVar, IncompleteType, walk_type
 from serde.relay.text import composite
 from serde.relay.text.attribute_classes import attribute_class
@@ -42,6 +42,10 @@ def write_graph(root: IRModule | Expr | Type) -> str:
     Raises:
         RelayError: TVM has no counterpart of something in it.
     """
+    root = astuple(root)
+    if not isinstance(root, (IRModule, Expr, Type)):
+        found = type(root).__name__
+        raise RelayError(f"expected a module, an expression or a type, found {found}")
     writer = _Writer()
     return writer.text(run_steps(writer.node(root)))
 
@@ -190,9 +194,8 @@ class _Writer(NodeWriter):
     def _named(self, names: Iterable[AnyValue]) -> Step:
         index = self.reserve()
         numbers = yield self._numbers(names)
-        return self.names(
-            index, dict(zip((each.name_hint for each in names), numbers, strict=True))
-        )
+        pairs = zip(names, numbers, strict=True)
+        return self.names(index, {variable.name_hint: number for variable, number in pairs})
 
     def tensor_type(self, type_: AnyValue) -> int:
         """Write the type of a tensor once."""

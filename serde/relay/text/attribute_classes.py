@@ -130,6 +130,7 @@ def _class_of() -> dict[str, str]:
     return {op: name for name, listed in _SHARED.items() for op in listed.split()}
 
 
+@cache
 def attribute_class(definition: OpDef) -> str:
     """Return the type key of an operator's attributes; empty for one that has none."""
     if definition.meta_class is not None:
@@ -141,6 +142,7 @@ def attribute_class(definition: OpDef) -> str:
     return f"{PREFIX}{_class_of().get(definition.name, plain)}Attrs"
 
 
+@cache
 def storage(annotation: str) -> str:
     """Return whether an attribute of this annotation is ``text``, ``dtype``, object or number."""
     words = set(_WORD.findall(annotation))

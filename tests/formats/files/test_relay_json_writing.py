@@ -156,13 +156,21 @@ def test_a_deep_graph() -> None:
     ("node", "message"),
     [
         (relay.TensorType((2,), "complex64"), "no element type complex64"),
-        (object(), "cannot hold a <object"),
+        ([], "expected a module, an expression or a type, found list"),
+        (relay.SequenceType(relay.TensorType(())), "cannot hold a Sequence"),
         (relay.Call(relay.op.get("serde.eig"), [relay.var("x", shape=(2, 2))]), "no body in plain"),
     ],
 )
 def test_what_tvm_lacks_is_refused(node: Any, message: str) -> None:
     with pytest.raises(RelayError, match=message):
         relay.save_json(node)
+
+
+def test_what_a_builder_hands_out_for_a_tuple() -> None:
+    parts = relay.split(relay.var("x", shape=(4,)), 2)
+    text = relay.save_json(parts)
+    assert '"repr_str": "2"' in text
+    assert repr(relay.load_json(text)) == repr(parts.astuple())
 
 
 def test_an_element_type_that_tvm_calls_otherwise() -> None:
