@@ -67,7 +67,8 @@ READERS: Final[Mapping[str, Sequence[str]]] = {
         "relax/reflection.py", "relax/text/*.py",
     ],
     "relay": [
-        "relayfile/codec.py", "relayfile/json_*.py", "relayfile/model.py",
+        "relayfile/codec.py", "relayfile/json_attributes.py", "relayfile/json_graph.py",
+        "relayfile/json_kinds.py", "relayfile/model.py",
         "relay/text/*parser.py", "relay/text/metadata.py", "relay/text/composite.py",
         "relay/text/containers.py", "relay/text/lexer.py", "relay/text/literals.py",
         "relay/text/names.py",

@@ -1,7 +1,7 @@
 """Exporter and parameter functions under the names that TVM gave them.
 
-``relay.to_onnx``, ``relay.save_param_dict``, ``relay.load_param_dict`` and
-``relay.load_json`` are these, as ``relay.frontend`` is :mod:`serde.compat.frontend`.
+``relay.to_onnx``, ``relay.save_param_dict``, ``relay.load_param_dict``, ``relay.save_json``
+and ``relay.load_json`` are these, as ``relay.frontend`` is :mod:`serde.compat.frontend`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from serde.io.tvm_params import param_chunks, read_params
 from serde.relay.ir import Expr, Function, IRModule, Type
 from serde.relay.ir.ndarray import NDArray
 from serde.relayfile.json_graph import read_node
+from serde.relayfile.json_writer import write_graph
 
-__all__ = ["load_json", "load_param_dict", "save_param_dict", "to_onnx"]
+__all__ = ["load_json", "load_param_dict", "save_json", "save_param_dict", "to_onnx"]
 
 
 def to_onnx(
@@ -97,3 +98,21 @@ def load_json(json_str: str | bytes) -> IRModule | Expr | Type:
         ``relay.load_json(text) == relay.op.get("add")``
     """
     return read_node(json_str.encode() if isinstance(json_str, str) else json_str)
+
+
+def save_json(node: IRModule | Expr | Type) -> str:
+    """Return a module, an expression, an operator or a type as TVM 0.18's ``save_json`` writes it.
+
+    TVM's ``load_json`` reads it, and ``load_json`` here. Types are written where they are known,
+    spans are not. A call of an operator that TVM lacks becomes one of a ``Composite`` function.
+
+    Args:
+        node: What to save.
+
+    Raises:
+        RelayError: TVM has no counterpart of something in it, such as a sequence.
+
+    Example:
+        ``relay.load_json(relay.save_json(relay.op.get("add"))) == relay.op.get("add")``
+    """
+    return write_graph(node)

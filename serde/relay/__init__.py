@@ -15,7 +15,7 @@ from serde.relay.ir.hooks import provide as _provide
 
 _provide(ABOVE_NODES)
 
-_BACKEND = ("load_json", "load_param_dict", "save_param_dict", "to_onnx")
+_BACKEND = ("load_json", "load_param_dict", "save_json", "save_param_dict", "to_onnx")
 LATER = {"frontend": "serde.compat.frontend", **dict.fromkeys(_BACKEND, "serde.compat.backend")}
 
 

@@ -11,6 +11,7 @@ from serde.compat import frontend as frontend
 from serde.compat.backend import (
     load_json as load_json,
     load_param_dict as load_param_dict,
+    save_json as save_json,
     save_param_dict as save_param_dict,
     to_onnx as to_onnx,
 )

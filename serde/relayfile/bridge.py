@@ -23,7 +23,7 @@ __all__ = ["BRIDGE", "RelayBridge"]
 
 
 class RelayBridge(PackageBridge["RelayProgram", RelayImportOptions, RelayExportOptions]):
-    """Reads and writes Relay text with TVM's parameter file; reads TVM's JSON of a module."""
+    """Reads and writes Relay text, or TVM's JSON of a module, with TVM's parameter file."""
 
     name = PIVOT
     title = "Relay (text or JSON, and TVM's parameter file)"
@@ -92,7 +92,7 @@ class RelayBridge(PackageBridge["RelayProgram", RelayImportOptions, RelayExportO
         from serde.relayfile import codec
 
         check_files([path], sources=sources)
-        self.check_suffix(path, (*self.suffixes, ".txt", ""))
+        self.check_suffix(path, (*self.suffixes, ".json", ".txt", ""))
         codec.check_target(path, sources=sources, overwrite=overwrite)
 
     def complete(self, model: RelayProgram) -> tuple[IRModule, dict[str, Array]]:

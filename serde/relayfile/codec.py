@@ -34,6 +34,7 @@ from serde.relay.ir import Function, IRModule, ModelMeta, RelayModel, TensorType
 from serde.relay.text.names import spelling
 from serde.relay.text.parser import fromtext
 from serde.relayfile.json_graph import read_graph
+from serde.relayfile.json_writer import write_graph
 from serde.relayfile.live import infer_types, rename_apart
 from serde.relayfile.model import RelayProgram
 
@@ -43,8 +44,11 @@ _GRAPHS = (".relay", ".json", ".txt")
 _TEXT_HEAD = re.compile(rb"(?:\s|//[^\n]*\n)*#\[version[ \t]*=")
 _JSON_HEAD = re.compile(rb'\s*\{\s*"root"\s*:')
 _HEAD_BYTES = 4096
-# The first two lines of a text of a pair.
-_MARK = re.compile(rb"#\[version[^\n]*\]\n// serde-pair: ([0-9a-f]{16})\n")
+# The beginnings of a text and of JSON of a pair.
+_MARK = re.compile(
+    rb"#\[version[^\n]*\]\n// serde-pair: ([0-9a-f]{16})\n"
+    rb'|\{\s*"root": \d+,\s*"attrs": \{"serde_pair": "([0-9a-f]{16})"'
+)
 
 
 def is_live(source: object) -> bool:
@@ -142,7 +146,7 @@ def _load_files(graph: str | bytes, params: str | bytes, allow: Collection[str])
 def _text_mark(graph: str | bytes) -> int:
     """Return the mark of a text, or of that in a file."""
     found = _MARK.match(graph if isinstance(graph, bytes) else _head(graph))
-    return UNMARKED if found is None else int(found[1], 16)
+    return UNMARKED if found is None else int(found[1] or found[2], 16)
 
 
 def _load_pair(pair: Sequence[object], allow: Collection[str]) -> RelayProgram:
@@ -284,7 +288,7 @@ def save(
     sources: Sequence[Path] = (),
     before_commit: Callable[[Path], None] | None = None,
 ) -> Path:
-    """Write the parameter file, then the text beside it.
+    """Write the parameter file, then the text beside it, or TVM's JSON if `path` says so.
 
     The parameter file is there even without parameters, so that one of another
     model never belongs to this text.
@@ -292,6 +296,7 @@ def save(
     Raises:
         OptionError: `path` cannot be a new file, or is a source.
         FormatError: A file that holds weights changed meanwhile.
+        RelayError: TVM's JSON cannot hold something of the module.
     """
     ranges = (weight.source for weight in model.params.values())
     files = {each.path for each in ranges if each is not None and each.handle is None}
@@ -300,16 +305,31 @@ def save(
         if before_commit is not None:
             before_commit(staged[-1])
 
-    text = model.text.encode()
+    is_json = path.suffix == ".json"
+    text = (write_graph(model.mod) if is_json else model.text).encode()
     mark = mark_of(text)
-    version, _, rest = text.partition(b"\n")
+    marked = _mark_json(text, mark) if is_json else _mark_text(text, mark)
     group = atomic_group(
         [_params_path(path), path], sources=[*sources, *files], restore=True, before_commit=check
     )
     with group as staged:
         write_params(model.params, staged[0], mark=mark)
-        staged[-1].write_bytes(b"%s\n// serde-pair: %016x\n%s" % (version, mark, rest))
+        staged[-1].write_bytes(marked)
     return path
+
+
+def _mark_text(text: bytes, mark: int) -> bytes:
+    version, _, rest = text.partition(b"\n")
+    return b"%s\n// serde-pair: %016x\n%s" % (version, mark, rest)
+
+
+def _mark_json(text: bytes, mark: int) -> bytes:
+    """Put the facts about the graph, which are its last field, behind the root."""
+    nodes, separator, facts = text.rpartition(b', \n  "attrs": {')
+    root, _, nodes = nodes.partition(b", \n")
+    return b'%s%s"serde_pair": "%016x", %s, \n%s\n}' % (
+        root, separator, mark, facts.removesuffix(b"\n}"), nodes,
+    )  # fmt: skip
 
 
 def _params_path(path: Path) -> Path:

@@ -1,31 +1,34 @@
 """The attributes of a call in TVM's JSON: which fields are values and which are nodes.
 
 TVM writes a plain number in place, and the number of a node for an integer
-object; the text does not say which it is. Fields that may be null, lists and
-dimensions are always nodes. For the others TVM's order decides: nodes are
-numbered where they are first met, so an integer object that only an
-attribute's field refers to stands right behind the attributes, before any
-node of another kind.
+object; the text does not say which it is. Of the releases that our tables are
+of, they tell; before, fields that may be null, lists and dimensions are always
+nodes, and for the others TVM's order decides: nodes are numbered where they
+are first met, so an integer object that only an attribute's field refers to
+stands right behind the attributes, before any node of another kind.
 """
 
 from __future__ import annotations
 
-import re
+import base64
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any as AnyValue, Final
 
 from serde.core.records import dataclass
 from serde.relay.ir.registry import Attribute, OpDef
-from serde.relay.text.metadata import FIELDS, class_key
-from serde.relay.text.printer import OPERAND_ATTRIBUTES, UNSET_ATTRIBUTES
+from serde.relay.text.attribute_classes import (
+    OPERAND_ATTRIBUTES,
+    UNSET_ATTRIBUTES,
+    is_object,
+    place_value,
+    storage,
+)
 
 __all__ = ["AttributeReader", "Literal", "Node"]
 
+_KNOWN: Final = ("0.17.", "0.18.", "0.19.")
 _NUMBERS: Final = frozenset({"IntImm", "FloatImm", "runtime.BoxInt", "runtime.BoxBool"})
 _VALUE_KINDS: Final = _NUMBERS | {"Array", "runtime.String", "runtime.BoxFloat"}
-_WORD: Final = re.compile(r"[A-Za-z_]+")
-_NUMERIC: Final = frozenset({"int", "float", "bool", "Dim", "tuple"})
-_PLAIN_KINDS: Final = frozenset({"int", "double", "bool", "string", "dtype"})
 
 
 class Node:
@@ -46,6 +49,15 @@ class Node:
     def get(self, name: str, default: AnyValue = None) -> AnyValue:
         """Return what stands beside the type key."""
         return self._content.get(name, default)
+
+    def text(self) -> AnyValue:
+        """Return the text that the node stands for, as it is or in base64 behind its length."""
+        if "repr_b64" not in self._content:
+            return self.get("repr_str", "")
+        try:
+            return base64.b64decode(self.get("repr_b64"), validate=True)[8:].decode()
+        except TypeError:
+            raise ValueError(f"{self.key[:60]}: its bytes are no text") from None
 
     def items(self) -> list[int]:
         """Return the numbers of the nodes that an array or map holds."""
@@ -76,10 +88,18 @@ class Literal:
 
 
 class AttributeReader:
-    """Finds the attributes of calls among the nodes of a graph."""
+    """Finds the attributes of calls among the nodes of a graph.
 
-    def __init__(self, nodes: Sequence[AnyValue]) -> None:
+    Args:
+        nodes: The nodes.
+        arrays: The arrays beside them.
+        version: The release of TVM that wrote them.
+    """
+
+    def __init__(self, nodes: Sequence[AnyValue], arrays: Sequence[AnyValue], version: str) -> None:
         self._nodes = nodes
+        self._arrays = arrays
+        self._is_known = version.startswith(_KNOWN)
         self._listed: set[int] | None = None
 
     def node(self, index: int) -> Node:
@@ -120,24 +140,29 @@ class AttributeReader:
                 self._check_repeated(node, definition, name, operands[repeated[name]])
             elif name not in definition.attributes:
                 self._refuse_unknown(node, definition, name)
-        kinds = FIELDS.get(class_key(node.key))
+        known = self._is_known or definition.meta_class is not None
         sure = {
             name: node.reference(name)
             for name, attribute in definition.attributes.items()
-            if name in node.fields and self._is_node(node, attribute, kinds)
+            if name in node.fields and self._is_node(node, definition, attribute, known)
         }
         for name, attribute in definition.attributes.items():
             if name in sure:
                 yield name, sure[name]
             elif name in node.fields:
-                known = kinds is not None and name in kinds
                 yield name, self._value(index, node, attribute, known, set(sure.values()))
 
     def _check_repeated(self, node: Node, definition: OpDef, name: str, operand: int) -> None:
         mine, other = self.node(node.reference(name)), self.node(operand)
-        says = ("vid", "data", "op")  # TVM may save a typed copy beside the attribute's own node.
-        if mine.key != other.key or any(mine.fields.get(n) != other.fields.get(n) for n in says):
+        # TVM may save a typed copy beside the attribute's own node.
+        if mine.key != other.key or self._said_by(mine) != self._said_by(other):
             raise ValueError(f"{definition.name}: {name} differs from the operand {name}")
+
+    def _said_by(self, node: Node) -> list[AnyValue]:
+        data = node.fields.get("data")
+        if isinstance(data, str) and _is_count(data) and int(data) < len(self._arrays):
+            data = self._arrays[int(data)]
+        return [data, node.fields.get("vid"), node.fields.get("op")]
 
     def _refuse_unknown(self, node: Node, definition: OpDef, name: str) -> None:
         # Fields of TVM's own optimisers are there, but empty.
@@ -145,26 +170,24 @@ class AttributeReader:
         if node.fields[name] not in ("", "0") and not unset:
             raise ValueError(f"{definition.name}: unknown attribute {name[:60]}")
 
-    def _is_node(self, node: Node, attribute: Attribute, kinds: Mapping[str, str] | None) -> bool:
-        if kinds is not None and attribute.name in kinds:
-            return kinds[attribute.name] not in _PLAIN_KINDS
+    def _is_node(self, node: Node, definition: OpDef, attribute: Attribute, known: bool) -> bool:
+        if known:
+            return is_object(definition, attribute.name)
         text = node.fields[attribute.name]
         is_number = isinstance(text, str) and _is_count(text)
-        return is_number and _kind(attribute.annotation) == "object"
+        return is_number and storage(attribute.annotation) == "object"
 
     def _value(
         self, index: int, node: Node, attribute: Attribute, known: bool, taken: set[int]
     ) -> int | Literal:
-        text, kind = node.fields[attribute.name], _kind(attribute.annotation)
-        if not isinstance(text, str):
-            raise ValueError(f"the attribute {attribute.name} is not written as text")
-        if kind == "dtype":
-            return Literal(text if text or "None" not in attribute.annotation else None)
-        if kind == "text":
-            return self._text_value(text, attribute.annotation)
-        if not known and self._is_own_number(text, index, taken):
-            return int(text)
-        return Literal(_parse_number(text, attribute.annotation))
+        text = node.fields[attribute.name]
+        if not known and isinstance(text, str):
+            kind = storage(attribute.annotation)
+            if kind == "text":
+                return self._text_value(text, attribute.annotation)
+            if kind != "dtype" and self._is_own_number(text, index, taken):
+                return int(text)
+        return Literal(place_value(text, attribute))
 
     def _text_value(self, text: str, annotation: str) -> int | Literal:
         found = self.string_node(text)
@@ -193,25 +216,6 @@ class AttributeReader:
                 if type(item) is int
             }
         return self._listed
-
-
-def _kind(annotation: str) -> str:
-    """Return whether TVM keeps an attribute of this annotation as text, dtype, object or number."""
-    words = set(_WORD.findall(annotation))
-    if annotation.startswith("Literal") or not words & _NUMERIC:
-        return "dtype" if "dtype" in words else "text"
-    return "object" if words & {"None", "Dim", "tuple"} else "number"
-
-
-def _parse_number(text: str, annotation: str) -> AnyValue:
-    """Return the number that a field holds, as the attribute's annotation has it."""
-    if len(text) > 400:
-        raise ValueError(f"expected a number, found {text[:40]!r}")
-    if "bool" in annotation:
-        if text not in ("0", "1"):
-            raise ValueError(f"expected 0 or 1, found {text[:40]!r}")
-        return text == "1"
-    return float(text) if "float" in annotation else int(text)
 
 
 def _is_count(text: str) -> bool:

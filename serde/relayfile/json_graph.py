@@ -10,39 +10,46 @@ it needs; :meth:`_Reader.build` keeps the stack, however deep the graph is.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from itertools import chain
 from typing import Any as AnyValue, Final
 
 from serde.core.limits import MAX_NAME_BYTES, MAX_NODES, MAX_RANK
 from serde.core.parsing import parse_json
 from serde.errors import FormatError, RelayError
-from serde.relay.ir import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type
+from serde.relay.ir import (
+    Constructor,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+)
 from serde.relay.ir.adt import TypeData
 from serde.relay.ir.dims import Any, SymDim, symbol
-from serde.relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Let,
-    Op,
-    Span,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
+from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, Span, Tuple, Var
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, get
 from serde.relay.ir.unique_names import UniqueNames
 from serde.relay.ir.verify import verify
+from serde.relay.text.attribute_classes import dtype_value
+from serde.relay.text.composite import raise_composites
 from serde.relay.text.containers import array_from_bytes
+from serde.relay.text.parser import read_attribute
 from serde.relay.transform.infer_type import InferType
 from serde.relayfile.json_attributes import AttributeReader, Node
-from serde.relayfile.json_data import DataReader, Step, as_expr, as_types, type_vars
+from serde.relayfile.json_kinds import KINDS, TYPE_VARS, NodeKind, as_expr, as_type, list_of
 
 __all__ = ["read_graph", "read_node"]
+
+Step = Generator[int, AnyValue, AnyValue]
+
+_DEFAULTS: Final = {"complete": "1", "kind": "0"}
+_LATER: Final = ("type_params", "type_constraints")
+"""Fields that the oldest files lack."""
 
 _MAX_EXPANDED: Final = 1_000_000
 _MAX_TERMS: Final = 100
@@ -82,6 +89,8 @@ def _read(data: bytes, path: str | None, *, loose: bool) -> AnyValue:
         if isinstance(found, IRModule):
             found = InferType()(found)
             verify(found, types=False)
+            raised = raise_composites(found, read_attribute)
+            found = raised if raised is found else InferType()(raised)
     except (ValueError, RelayError) as error:
         place = reader.place(error) if reader is not None else ""
         raise FormatError(f"{place}{error}", path=path) from None
@@ -101,7 +110,7 @@ def _parse_graph(data: bytes) -> Mapping[str, AnyValue]:
     return graph
 
 
-class _Reader(DataReader):
+class _Reader:
     """A graph while its nodes are read.
 
     Args:
@@ -113,17 +122,19 @@ class _Reader(DataReader):
         self._nodes: list[AnyValue] = graph["nodes"]
         arrays = graph.get("b64ndarrays", [])
         self._arrays: list[AnyValue] = arrays if isinstance(arrays, list) else []
-        self._attributes = AttributeReader(self._nodes)
+        facts = graph.get("attrs")
+        version = facts.get("tvm_version") if isinstance(facts, dict) else None
+        self._attributes = AttributeReader(self._nodes, self._arrays, str(version or ""))
         self._symbols = UniqueNames()
         self._sizes: dict[int, int] = {}
         self._kept: list[AnyValue] = []
         self._numbers: dict[Expr, int] = {}
-        self._constructors = {}
+        self._constructors: dict[tuple[GlobalTypeVar, str], Constructor] = {}
         self._leaf_readers: dict[str, Callable[[Node], AnyValue]] = {
             "": lambda node: None,
-            "runtime.String": lambda node: _text(node.get("repr_str", "")),
-            "SourceName": lambda node: _text(node.get("repr_str", "")),
-            "Op": lambda node: get(_text(node.get("repr_str", ""))),
+            "runtime.String": lambda node: _text(node.text()),
+            "SourceName": lambda node: _text(node.text()),
+            "Op": lambda node: get(_text(node.text())),
             "relay.Op": lambda node: get(_text(node.get("global_key", ""))),
             "runtime.BoxInt": lambda node: _integer(node.get("repr_str")),
             "runtime.BoxBool": lambda node: bool(_integer(node.get("repr_str"))),
@@ -139,27 +150,18 @@ class _Reader(DataReader):
             "StrMap": self._map,
             "DictAttrs": self._dict_attrs,
             "IRModule": self._module,
-            **dict.fromkeys(("GlobalVar", "relay.GlobalVar"), self._global_var),
             "relay.Id": self._id,
             "relay.Var": self._var,
             "relay.Call": self._call,
-            "relay.Tuple": self._tuple,
-            "relay.TupleGetItem": self._field,
             "relay.Function": self._function,
-            "relay.Let": self._let,
-            "relay.If": self._if,
             "relay.TensorType": self._tensor_type,
-            "TupleType": self._tuple_type,
-            "relay.TupleType": self._tuple_type,
-            "FuncType": self._func_type,
-            "relay.FuncType": self._func_type,
             "tir.Var": self._symbol,
             "tir.SizeVar": self._symbol,
             "tir.Add": self._arithmetic(lambda a, b: a + b),
             "tir.Sub": self._arithmetic(lambda a, b: a - b),
             "tir.Mul": self._arithmetic(lambda a, b: a * b),
             "tir.FloorDiv": self._arithmetic(lambda a, b: a // b),
-            **self._data_readers(),
+            **{key: self._plain(kind) for kind in KINDS for key in kind.keys},
             "Span": self._span,
             "SequentialSpan": self._spans,
         }
@@ -222,6 +224,36 @@ class _Reader(DataReader):
         if key in self._leaf_readers:
             return self._leaf_readers[key](node)
         raise ValueError(f"a {key[:60]} has no counterpart here")
+
+    def _plain(self, kind: NodeKind) -> Callable[[Node], Step]:
+        """Return what reads a kind of node whose fields are those of our class."""
+
+        def read(node: Node) -> Step:
+            values: list[AnyValue] = []
+            for name, check in kind.fields.items():
+                if check is str:
+                    values.append((yield from self._name(node)))
+                elif check in (int, bool):
+                    number = _integer(node.fields.get(name, _DEFAULTS.get(name)))
+                    values.append(bool(number) if check is bool else number)
+                elif check is not None:
+                    missing = 0 if name in _LATER else None
+                    value = yield node.reference(name, missing=missing)
+                    try:
+                        values.append(check(value))
+                    except ValueError as error:
+                        raise ValueError(f"{node.key}: {name}: {error}") from None
+            made = kind.made(*values)
+            if isinstance(made, Constructor):  # TVM may save typed copies.
+                return self._constructors.setdefault((made.belong_to, made.name_hint), made)
+            if isinstance(made, Expr):
+                made.span = yield from self._place(node)
+            if isinstance(made, (TupleType, FuncType, TypeCall, RefType)):
+                parts = (each if isinstance(each, tuple) else (each,) for each in values)
+                return self._bound_expansion(made, [*chain.from_iterable(parts)])
+            return made
+
+        return read
 
     # Values.
 
@@ -290,10 +322,6 @@ class _Reader(DataReader):
         attrs = (yield node.reference("attrs")) if "attrs" in node.fields else None
         return IRModule(functions, types, _facts(attrs))
 
-    def _global_var(self, node: Node) -> Step:
-        name = yield from self._name(node)
-        return GlobalVar(name)
-
     def _id(self, node: Node) -> Step:
         return (yield from self._name(node))
 
@@ -316,7 +344,7 @@ class _Reader(DataReader):
             raise ValueError("a function has a parameter that is no variable")
         if len(set(params)) != len(params):
             raise ValueError("a function has one parameter twice")
-        kinds = type_vars((yield node.reference("type_params", missing=0)))
+        kinds = TYPE_VARS((yield node.reference("type_params", missing=0)))
         result = yield node.reference("ret_type")
         attrs = yield node.reference("attrs")
         body = as_expr((yield node.reference("body")))
@@ -326,7 +354,7 @@ class _Reader(DataReader):
     def _call(self, node: Node) -> Step:
         callee = yield node.reference("op")
         args = yield node.reference("args")
-        operands = [as_expr(arg) for arg in _items(args)]
+        operands = [*list_of(as_expr)(args)]
         place = yield from self._place(node)
         if not isinstance(callee, OpDef):
             return Call(as_expr(callee), operands, None, span=place)
@@ -342,28 +370,6 @@ class _Reader(DataReader):
             if value is not None or "None" in callee.attributes[name].annotation:
                 attrs[name] = value
         return Call(callee, operands, callee.bind(attrs), span=place)
-
-    def _tuple(self, node: Node) -> Step:
-        fields = yield node.reference("fields")
-        return Tuple([as_expr(field) for field in _items(fields)], (yield from self._place(node)))
-
-    def _field(self, node: Node) -> Step:
-        value = as_expr((yield node.reference("tuple_value")))
-        return TupleGetItem(value, _integer(node.fields.get("index")))
-
-    def _let(self, node: Node) -> Step:
-        variable = yield node.reference("var")
-        if not isinstance(variable, Var):
-            raise ValueError("a let binds something that is no variable")
-        value = as_expr((yield node.reference("value")))
-        body = as_expr((yield node.reference("body")))
-        return Let(variable, value, body, (yield from self._place(node)))
-
-    def _if(self, node: Node) -> Step:
-        cond = as_expr((yield node.reference("cond")))
-        then = as_expr((yield node.reference("true_branch")))
-        other = as_expr((yield node.reference("false_branch")))
-        return If(cond, then, other, (yield from self._place(node)))
 
     def _place(self, node: Node) -> Step:
         span = yield node.reference("span", missing=0)
@@ -389,22 +395,9 @@ class _Reader(DataReader):
         if not isinstance(shape, tuple) or len(shape) > MAX_RANK:
             raise ValueError(f"a tensor has at most {MAX_RANK} dimensions")
         try:
-            return TensorType(shape, "bool" if dtype == "uint1" else dtype)
+            return TensorType(shape, dtype_value(dtype))
         except TypeError:
             raise ValueError(f"{dtype[:40]} is no element type") from None
-
-    def _tuple_type(self, node: Node) -> Step:
-        fields = yield node.reference("fields")
-        types = as_types(fields)
-        return self._bound_expansion(TupleType(types), types)
-
-    def _func_type(self, node: Node) -> Step:
-        arguments = yield node.reference("arg_types")
-        result = yield node.reference("ret_type")
-        params = type_vars((yield node.reference("type_params", missing=0)))
-        types = as_types(arguments)
-        whole = FuncType(types, as_types((result,))[0], params)
-        return self._bound_expansion(whole, (*types, result))
 
     def _symbol(self, node: Node) -> Step:
         """Read a named dimension; two of one name are two dimensions."""
@@ -433,12 +426,6 @@ class _Reader(DataReader):
         return read
 
 
-def _items(value: AnyValue) -> Sequence[AnyValue]:
-    if value is None or isinstance(value, tuple):
-        return value or ()
-    raise ValueError("expected a list")
-
-
 def _pairs(value: AnyValue) -> Sequence[tuple[AnyValue, AnyValue]]:
     if value is None or isinstance(value, list):
         return value or []
@@ -454,15 +441,19 @@ def _facts(value: AnyValue) -> Mapping[str, AnyValue]:
 def _optional_type(value: AnyValue) -> Type | None:
     if value is None or isinstance(value, IncompleteType):
         return None
-    found: Type = as_types((value,))[0]
+    found: Type = as_type(value)
     return found
 
 
 def _fact(key: str, value: AnyValue) -> AnyValue:
-    items = value if isinstance(value, tuple) else (value,)
-    if all(item is None or isinstance(item, (bool, int, float, str)) for item in items):
-        return value
-    raise ValueError(f"the function attribute {key[:60]} has no counterpart here")
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, tuple):
+            pending.extend(item)
+        elif item is not None and not isinstance(item, (bool, int, float, str)):
+            raise ValueError(f"the function attribute {key[:60]} has no counterpart here")
+    return value
 
 
 def _text(value: AnyValue) -> str:
@@ -477,7 +468,7 @@ def _int_imm(node: Node) -> AnyValue:
 
 
 def _integer(text: AnyValue) -> int:
-    if isinstance(text, str) and len(text) <= 40:
+    if isinstance(text, str) and len(text) <= 40 and text.removeprefix("-").isdecimal():
         return int(text)
     raise ValueError(f"expected an integer, found {str(text)[:40]!r}")
 

@@ -124,7 +124,7 @@ REFUSED = {
     "a directory of parameters": ("taken-symbol.json", {}, "taken-0000.params: expected a file"),
     "another format's": ("out.relay", {"target_format": "onnx"}, "names that end in .onnx"),
     "no format's": ("out.bin", {"target_format": "onnx"}, "names that end in .onnx"),
-    "of Relay": ("out.onnx", {"target_format": "relay"}, "names that end in .relay or .txt"),
+    "of Relay": ("out.onnx", {"target_format": "relay"}, "end in .relay or .json or .txt"),
     "of MXNet": ("out.json5", {"target_format": "mxnet"}, "end in -symbol.json or .json"),
     "MXNet's parameters": ("out.params", {}, "end in -symbol.json or .json"),
     "MXNet's archive": ("out.tar.gz", {"target_format": "mxnet"}, "end in -symbol.json or .json"),

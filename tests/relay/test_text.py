@@ -571,6 +571,15 @@ def @main(%x0: Tensor[(6, 4), float32]) {
     assert "indices_or_sections=3" in tvm.astext()
 
 
+def test_text_stands_in_place_in_the_metadata_where_tvm_keeps_it_so() -> None:
+    x = relay.var("x", shape=(2,))
+    function = relay.Function([x], relay.annotation.compiler_begin(x, "dnnl"))
+    mod = InferType()(relay.IRModule.from_expr(function))
+    text = mod.astext(strict=True)
+    assert '"attrs": {"compiler": "dnnl"}' in text
+    relay.assert_structural_equal(relay.fromtext(text), mod)
+
+
 def test_str_has_neither_header_nor_metadata() -> None:
     mod = build_program("meta_constant")
     assert str(mod) == (

@@ -142,7 +142,7 @@ class JsonGraph:
             "root": root,
             "nodes": self.nodes,
             "b64ndarrays": self.arrays,
-            "attrs": {"tvm_version": "0.18.0"},
+            "attrs": {"tvm_version": "0.9.0"},
         }
 
 

@@ -13,8 +13,8 @@ __getattr__, __dir__, __all__ = lazy_names(
             "Constructor FuncType GlobalTypeVar GlobalVar IRModule IncompleteType Op RelayExpr "
             "RelayRefType SequentialSpan SourceName Span TensorAffineType TensorType "
             "TupleAffineType TupleType Type TypeCall TypeConstraint TypeData TypeKind "
-            "TypeRelation TypeVar assert_structural_equal load_json structural_equal "
-            "structural_hash"
+            "TypeRelation TypeVar assert_structural_equal load_json save_json "
+            "structural_equal structural_hash"
         ),
         "serde.relay.ir.attrs": "Attrs register_op_attr",
         "serde.relay.transform": "instrument transform",

@@ -145,7 +145,7 @@ def _raise_call(node: Call, function: Function, read: ReadAttributes) -> Call | 
                 params.values(), body, None, type_params=function.type_params, attrs=function.attrs
             )
         )
-    except (RelayError, ValueError):
+    except (RelayError, ValueError, ArithmeticError):
         return None
     if not compare.equal_in_six_digits(expected, function):
         return None

@@ -2,266 +2,88 @@
 
 A node has a type key and its fields as strings, each a value or the index of
 another node; node 0 is null. Arrays are little-endian containers in base64.
-
-The attribute classes that TVM prints as metadata, and how each field is stored there. These
-operators have attributes but declare no attribute class, so that TVM's parser could not build one
-from ``key=value``. The kind of a field follows its type in TVM: a plain number or string is
-written in place, an object gets a node of its own.
 """
 
 from __future__ import annotations
 
 import base64
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any as AnyValue, Final
 
-import numpy as np
-
 from serde.core.parsing import parse_json
-from serde.relay.ir import Constant, TensorType
-from serde.relay.text.containers import array_bytes, array_from_bytes
+from serde.relay.ir import Constant, OpDef
+from serde.relay.text.attribute_classes import (
+    PREFIX,
+    UNSET_ATTRIBUTES,
+    attribute_class,
+    class_key,
+    is_object,
+    place_value,
+)
+from serde.relay.text.containers import array_from_bytes
+from serde.relay.text.json_nodes import NodeWriter
 
-__all__ = ["FIELDS", "PREFIX", "AttributeObject", "Metadata", "MetadataWriter", "class_key"]
-
-PREFIX: Final = "relay.attrs."
-
-FIELDS: Final[dict[str, dict[str, str]]] = {
-    "AllClassNonMaximumSuppressionAttrs": {"output_format": "String"},
-    "CompilerAttrs": {"compiler": "String"},
-    "DFTAttrs": {"inverse": "Bool"},
-    "DilateAttrs": {"strides": "ints", "dilation_value": "double"},
-    "DynExpandDimsAttrs": {"num_newaxis": "int"},
-    "GetValidCountsAttrs": {"score_threshold": "Float", "id_index": "int", "score_index": "int"},
-    "InitOpAttrs": {"shape": "ints", "dtype": "dtype"},
-    "NonMaximumSuppressionAttrs": {
-        "force_suppress": "bool",
-        "top_k": "int",
-        "coord_start": "int",
-        "score_index": "int",
-        "id_index": "int",
-        "return_indices": "bool",
-        "invalid_to_bottom": "bool",
-    },
-    "ProposalAttrs": {
-        "scales": "floats",
-        "ratios": "floats",
-        "feature_stride": "int",
-        "threshold": "double",
-        "rpn_pre_nms_top_n": "int",
-        "rpn_post_nms_top_n": "int",
-        "rpn_min_size": "int",
-        "iou_loss": "bool",
-    },
-    "ROIAlignAttrs": {
-        "pooled_size": "ints",
-        "spatial_scale": "double",
-        "sample_ratio": "int",
-        "layout": "string",
-        "mode": "string",
-    },
-    "ROIPoolAttrs": {"pooled_size": "ints", "spatial_scale": "double", "layout": "string"},
-    "RegularNonMaximumSuppressionAttrs": {
-        "max_detections_per_class": "int",
-        "max_detections": "int",
-        "num_classes": "int",
-        "iou_threshold": "double",
-        "score_threshold": "double",
-    },
-    "ScanopAttrs": {"axis": "Int", "dtype": "dtype", "exclusive": "Bool"},
-    "ScatterElementsAttrs": {"axis": "Int", "reduction": "String"},
-    "ScatterNDAttrs": {"mode": "String"},
-    "StftAttrs": {
-        "n_fft": "int",
-        "hop_length": "int",
-        "win_length": "int",
-        "normalized": "bool",
-        "onesided": "bool",
-    },
-    "TriluAttrs": {"upper": "bool"},
-    "UniqueAttrs": {"sorted": "bool", "return_counts": "bool"},
-}
-"""Class to its fields in order of declaration; a kind with a capital is a node of its own."""
-
-
-def class_key(name: str) -> str:
-    """Return the class's name without the prefix of its type key."""
-    return name.removeprefix(PREFIX)
-
+__all__ = ["AttributeObject", "Metadata", "MetadataWriter"]
 
 _MAX_EXPANDED: Final = 1_000_000
 _MAX_DEPTH: Final = 32
 
+Write = Callable[[NodeWriter], int]
+
 
 class AttributeObject:
-    """Attributes of an operator that came as one object: its class and its fields."""
+    """Attributes of an operator that came as one object: its class and its fields, unread."""
 
-    __slots__ = ("key", "values")
+    __slots__ = ("fields", "key")
 
-    def __init__(self, key: str, values: Mapping[str, AnyValue]) -> None:
+    def __init__(self, key: str, fields: Mapping[str, AnyValue]) -> None:
         self.key = key
-        self.values = dict(values)
+        self.fields = fields
 
 
 class MetadataWriter:
     """Collects objects while text is printed, then writes the section."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, list[tuple[AnyValue, bool]]] = {}
+        self._entries: dict[str, list[Write]] = {}
         self._known: dict[tuple[int, bool], int] = {}
 
     def constant(self, node: Constant, *, typed: bool) -> str:
         """Return the reference to a constant; one object has one entry."""
         key = (id(node), typed)
         if key not in self._known:
-            self._known[key] = self._add("relay.Constant", node, typed)
+            write = partial(NodeWriter.constant, node=node, typed=typed)
+            self._known[key] = self._add("relay.Constant", write)
         return f"meta[relay.Constant][{self._known[key]}]"
 
     def boxed(self, value: int) -> str:
         """Return the reference to a boxed integer."""
-        return f"meta[runtime.BoxInt][{self._add('runtime.BoxInt', value)}]"
+        index = self._add("runtime.BoxInt", partial(NodeWriter.value, value=value, boxed=True))
+        return f"meta[runtime.BoxInt][{index}]"
 
-    def attributes(self, name: str, values: Mapping[str, AnyValue]) -> str:
-        """Return the reference to an attribute object of class `name`."""
-        key = PREFIX + class_key(name)
-        return f"meta[{key}][{self._add(key, dict(values))}]"
+    def attributes(self, definition: OpDef, values: Mapping[str, AnyValue]) -> str:
+        """Return the reference to the attributes of a call."""
+        key = attribute_class(definition)
+        write = partial(NodeWriter.attributes, definition=definition, values=values)
+        return f"meta[{key}][{self._add(key, write)}]"
 
-    def _add(self, key: str, value: AnyValue, typed: bool = False) -> int:
+    def _add(self, key: str, write: Write) -> int:
         entries = self._entries.setdefault(key, [])
-        entries.append((value, typed))
+        entries.append(write)
         return len(entries) - 1
 
     def text(self) -> str:
         """Return the section, or nothing where no object was referred to."""
-        return _GraphWriter().write(self._entries) if self._entries else ""
-
-
-class _GraphWriter:
-    def __init__(self) -> None:
-        self._nodes: list[str] = ['"type_key": ""']
-        self._arrays: list[str] = []
-        self._device: int | None = None
-
-    def write(self, entries: Mapping[str, Sequence[tuple[AnyValue, bool]]]) -> str:
-        root = self._reserve()
-        lists = []
-        for key, values in entries.items():
-            lists.append(self._reserve())
-            self._array(lists[-1], [self._entry(key, value, typed) for value, typed in values])
-        keys = ", \n".join(f'        "{key}"' for key in entries)
-        self._nodes[root] = (
-            f'"type_key": "Map", \n      "keys": [\n{keys}\n      ], \n'
-            f'      "data": {_int_list(lists)}'
-        )
-        nodes = ", \n".join(f"    {{\n      {node}\n    }}" for node in self._nodes)
-        arrays = ", \n".join(f'    "{array}"' for array in self._arrays)
-        return (
-            f'#[metadata]\n{{\n  "root": {root}, \n  "nodes": [\n{nodes}\n  ], \n'
-            f'  "b64ndarrays": {f"[{chr(10)}{arrays}{chr(10)}  ]" if arrays else "[]"}, \n'
-            f'  "attrs": {{"tvm_version": "0.18.0"}}\n}}'
-        )
-
-    def _reserve(self) -> int:
-        self._nodes.append("")
-        return len(self._nodes) - 1
-
-    def _object(self, index: int, key: str, fields: Mapping[str, str]) -> int:
-        body = [f"{json.dumps(name)}: {json.dumps(fields[name])}" for name in sorted(fields)]
-        if len(body) == 1:
-            shown = f"{{{body[0]}}}"
-        else:
-            inner = ", \n".join(f"        {line}" for line in body)
-            shown = f"{{\n{inner}\n      }}"
-        self._nodes[index] = f'"type_key": "{key}", \n      "attrs": {shown}'
-        return index
-
-    def _array(self, index: int, items: Sequence[int]) -> int:
-        data = f', \n      "data": {_int_list(items)}' if items else ""
-        self._nodes[index] = f'"type_key": "Array"{data}'
-        return index
-
-    def _text(self, value: str, key: str = "runtime.String") -> int:
-        index = self._reserve()
-        shown = f', \n      "repr_str": {json.dumps(value)}' if value else ""
-        self._nodes[index] = f'"type_key": "{key}"{shown}'
-        return index
-
-    def _entry(self, key: str, value: AnyValue, typed: bool) -> int:
-        if isinstance(value, Constant):
-            return self._constant(value, typed)
-        if key == "runtime.BoxInt":
-            return self._text(str(value), key)
-        index = self._reserve()
-        kinds = FIELDS[class_key(key)]
-        fields = {name: self._field(kind, value.get(name)) for name, kind in kinds.items()}
-        return self._object(index, key, fields)
-
-    def _constant(self, node: Constant, typed: bool) -> int:
-        index = self._reserve()
-        self._arrays.append(base64.b64encode(array_bytes(node.data)).decode("ascii"))
-        fields = {"data": str(len(self._arrays) - 1), "span": "0"}
-        fields["virtual_device_"] = str(self._virtual_device())
-        fields["_checked_type_"] = str(self._tensor_type(node.type) if typed else 0)
-        return self._object(index, "relay.Constant", fields)
-
-    def _virtual_device(self) -> int:
-        if self._device is None:
-            self._device = self._reserve()
-            fields = {"device_type_int": "-1", "virtual_device_id": "-1", "target": "0"}
-            fields["memory_scope"] = str(self._text(""))
-            self._object(self._device, "VirtualDevice", fields)
-        return self._device
-
-    def _tensor_type(self, type_: AnyValue) -> int:
-        if not isinstance(type_, TensorType):
-            return 0
-        index = self._reserve()
-        shape = self._reserve()
-        self._array(shape, [self._integer(int(dim)) for dim in type_.concrete_shape or ()])
-        fields = {"dtype": type_.dtype, "shape": str(shape), "span": "0"}
-        return self._object(index, "relay.TensorType", fields)
-
-    def _integer(self, value: int, dtype: str = "") -> int:
-        kind = dtype or ("int32" if -(2**31) <= value < 2**31 else "int64")
-        fields = {"dtype": kind, "span": "0", "value": str(value)}
-        return self._object(self._reserve(), "IntImm", fields)
-
-    def _float(self, value: float) -> int:
-        fields = {"dtype": "float32", "span": "0", "value": f"{value:.17g}"}
-        return self._object(self._reserve(), "FloatImm", fields)
-
-    def _field(self, kind: str, value: AnyValue) -> str:
-        if kind == "dtype":
-            return "" if value is None else np.dtype(value).name
-        if kind in ("int", "bool"):
-            return str(int(value))
-        if kind == "double":
-            return f"{value:.17g}"
-        if kind == "string":
-            return str(value)
-        return str(self._field_object(kind, value))
-
-    def _field_object(self, kind: str, value: AnyValue) -> int:
-        if value is None:
-            return 0
-        if kind == "Int":
-            return self._integer(value)
-        if kind == "Bool":
-            return self._integer(int(value), "bool")
-        if kind == "Float":
-            return self._float(value)
-        if kind == "String":
-            return self._text(value)
-        index = self._reserve()
-        one = self._float if kind == "floats" else self._integer
-        return self._array(index, [one(item) for item in value])
-
-
-def _int_list(items: Sequence[int]) -> str:
-    if len(items) <= 10:
-        return f"[{', '.join(map(str, items))}]"
-    inner = ", \n".join(f"        {item}" for item in items)
-    return f"[\n{inner}\n      ]"
+        if not self._entries:
+            return ""
+        writer = NodeWriter()
+        root = writer.reserve()
+        lists: dict[str, int] = {}
+        for key, entries in self._entries.items():
+            lists[key] = writer.reserve()
+            writer.array(lists[key], [write(writer) for write in entries])
+        return f"#[metadata]\n{writer.text(writer.names(root, lists))}"
 
 
 class Metadata:
@@ -366,7 +188,7 @@ class Metadata:
         if key == "relay.Constant":
             return self._read_constant(fields), 1
         if key.startswith(PREFIX):
-            return self._attributes(key, fields, depth)
+            return AttributeObject(key, fields), 1
         raise ValueError(f"the metadata hold a {key}, which has no counterpart here")
 
     def _read_constant(self, fields: Mapping[str, AnyValue]) -> Constant:
@@ -376,27 +198,26 @@ class Metadata:
         raw = base64.b64decode(self._arrays[index], validate=True)
         return Constant(array_from_bytes(raw))
 
-    def _attributes(
-        self, key: str, fields: Mapping[str, AnyValue], depth: int
-    ) -> tuple[AttributeObject, int]:
-        kinds = FIELDS.get(class_key(key))
-        if kinds is None:
-            raise ValueError(f"the attribute class {key} is not known")
+    def attributes(self, given: AttributeObject, definition: OpDef) -> dict[str, AnyValue]:
+        """Return the attributes of a call of an operator that came as one object.
+
+        Raises:
+            ValueError: They are of another class, one is malformed, or the operator lacks it.
+        """
+        expected = attribute_class(definition)
+        if definition.meta_class is None or class_key(expected) != class_key(given.key):
+            raise ValueError(f"{definition.name}: its attributes are no {given.key}")
         values: dict[str, AnyValue] = {}
-        total = 1
-        for name, kind in kinds.items():
-            if name not in fields:
-                continue
-            text = fields[name]
-            if kind in ("string", "dtype"):
-                values[name] = None if kind == "dtype" and text == "" else str(text)
-            elif kind in ("int", "double", "bool"):
-                read = {"int": _integer, "double": _number, "bool": _boolean}[kind]
-                values[name] = read(text)
+        for name, text in given.fields.items():
+            attribute = definition.attributes.get(name)
+            if attribute is None:
+                if text not in ("", "0") and name not in UNSET_ATTRIBUTES.get(definition.name, {}):
+                    raise ValueError(f"{definition.name}: unknown attribute {name[:60]}")
+            elif is_object(definition, name):
+                values[name] = self._make(_integer(text), 1)[0]
             else:
-                values[name], size = self._make(_integer(text), depth + 1)
-                total += size
-        return AttributeObject(key, values), total
+                values[name] = place_value(text, attribute)
+        return values
 
 
 def _indices(data: AnyValue, count: int | None = None) -> list[int]:

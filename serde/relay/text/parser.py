@@ -28,7 +28,7 @@ from serde.relay.text.names import MODULE_KEY, NAMES_KEY, PLAIN_KEY, TYPES_KEY, 
 from serde.relay.text.steps import run_steps
 from serde.relay.text.value_parser import NUMERIC, WORDS
 
-__all__ = ["fromtext", "parse", "parse_attributes", "parse_expr"]
+__all__ = ["fromtext", "parse", "parse_attributes", "parse_expr", "read_attribute"]
 
 _INFIX: Final = {
     "*": (12, "multiply"),
@@ -73,7 +73,7 @@ def fromtext(
     try:
         checked, _ = infer_module(parser.module())
         verify(checked, types=False)
-        raised = raise_composites(checked, _read_attribute)
+        raised = raise_composites(checked, read_attribute)
         return raised if raised is checked else infer_module(raised)[0]
     except (TypeInferenceError, VerifyError) as error:
         raise parser.located(error) from None
@@ -107,7 +107,7 @@ def parse_expr(
     return expr
 
 
-def _read_attribute(text: str) -> dict[str, AnyValue]:
+def read_attribute(text: str) -> dict[str, AnyValue]:
     """Return one attribute, which may be a function that carries its original names."""
     name, _, value = text.partition("=")
     is_function = value.startswith("fn ")

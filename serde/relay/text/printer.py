@@ -31,9 +31,10 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.text import composite
+from serde.relay.text.attribute_classes import OPERAND_ATTRIBUTES, UNSET_ATTRIBUTES
 from serde.relay.text.data_printer import DataPrinter, Step, deeper
 from serde.relay.text.literals import constant_text, escape, float_text
-from serde.relay.text.metadata import FIELDS, MetadataWriter, class_key
+from serde.relay.text.metadata import MetadataWriter
 from serde.relay.text.names import (
     MODULE_KEY,
     NAMES_KEY,
@@ -53,34 +54,9 @@ from serde.relay.text.type_text import (
 )
 
 __all__ = [
-    "HEADER", "OPERAND_ATTRIBUTES", "UNSET_ATTRIBUTES", "attribute_text", "print_expr",
-    "print_module", "spell_attribute"]  # fmt: skip
+    "HEADER", "attribute_text", "print_expr", "print_module", "spell_attribute"]  # fmt: skip
 
 HEADER: Final = '#[version = "0.0.5"]\n'
-OPERAND_ATTRIBUTES: Final = {"arange": {"start": 0, "stop": 1, "step": 2}}
-"""Attributes of TVM that say an operand again, and which."""
-
-UNSET_ATTRIBUTES: Final[dict[str, dict[str, str]]] = {
-    "dyn.broadcast_to": {"shape": "None"},
-    "dyn.full": {"shape": "None"},
-    "dyn.image.resize2d": {"size": "[]", "roi": "[]"},
-    "dyn.nn.pad": {"pad_width": "[]"},
-    "dyn.nn.upsampling": {"scale_h": "0f", "scale_w": "0f"},
-    "dyn.nn.upsampling3d": {"scale_d": "0f", "scale_h": "0f", "scale_w": "0f"},
-    "dyn.one_hot": {"depth": "1"},
-    "dyn.ones": {"shape": "None"},
-    "dyn.reshape": {"newshape": "[]"},
-    "dyn.squeeze": {"axis": "[]"},
-    "dyn.strided_slice": {"begin": "None", "end": "None", "strides": "None"},
-    "dyn.tile": {"reps": "[]"},
-    "dyn.topk": {"k": "None"},
-    "dyn.zeros": {"shape": "None"},
-}
-"""Attributes of TVM that have no meaning beside the operand of that name, and how they are written.
-
-TVM wants most of them, and does not look at them.
-"""
-
 _BODY: Final = "\0"
 """Stands in no text; around the number of a body while its lines are not yet put there."""
 
@@ -422,9 +398,7 @@ class _Printer(DataPrinter):
 
     def _attributes(self, node: Call, operation: OpDef) -> Generator[Step, str, list[str]]:
         if self._strict and not self._readable and operation.meta_class is not None:
-            if class_key(operation.meta_class) not in FIELDS:
-                raise RelayError(f"the attribute class {operation.meta_class} is not known")
-            return [self._metadata.attributes(operation.meta_class, node.attrs)]
+            return [self._metadata.attributes(operation, node.attrs)]
         parts = self._repeated_operands(node, operation)
         for name, value in node.attrs.items():
             declared = operation.attributes.get(name)

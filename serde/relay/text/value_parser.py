@@ -11,11 +11,11 @@ from serde.core import MAX_NESTING, numpy_dtype
 from serde.errors import RelayError
 from serde.relay.ir import Constant, Expr, OpDef
 from serde.relay.ir.compare import structural_equal
+from serde.relay.text.attribute_classes import OPERAND_ATTRIBUTES, UNSET_ATTRIBUTES
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.literals import number_value
-from serde.relay.text.metadata import AttributeObject, Metadata, class_key
+from serde.relay.text.metadata import AttributeObject, Metadata
 from serde.relay.text.names import is_symbol
-from serde.relay.text.printer import OPERAND_ATTRIBUTES, UNSET_ATTRIBUTES
 from serde.relay.text.type_parser import TypeParser
 
 __all__ = ["NUMERIC", "WORDS", "ValueParser"]
@@ -140,14 +140,14 @@ class ValueParser(TypeParser):
     def _unpack(
         self, definition: OpDef, token: Token, value: AttributeObject
     ) -> dict[str, AnyValue]:
-        expected = definition.meta_class
-        if expected is None or class_key(expected) != class_key(value.key):
-            raise self._fail(f"{definition.name}: its attributes are no {value.key}", token)
+        try:
+            values = self._metadata.attributes(value, definition)
+        except (ValueError, RelayError) as error:
+            raise self._fail(str(error), token) from None
         return {
             name: item
-            for name, item in value.values.items()
-            if item is not None
-            or "None" in getattr(definition.attributes.get(name), "annotation", "")
+            for name, item in values.items()
+            if item is not None or "None" in definition.attributes[name].annotation
         }
 
     def _drop_repeated(

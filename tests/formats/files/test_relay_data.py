@@ -296,16 +296,16 @@ def test_json_of_a_module_with_data_types() -> None:
 @pytest.mark.parametrize(
     ("key", "change", "message"),
     [
-        ("relay.Clause", {"lhs": "rhs"}, "expected a pattern"),
-        ("relay.Match", {"clauses": "data"}, "something else than clauses"),
-        ("relay.PatternVar", {"var": "0"}, "no variable"),
-        ("relay.PatternConstructor", {"constructor": "0"}, "no constructor"),
-        ("relay.Constructor", {"belong_to": "0"}, "no data type"),
-        ("relay.TypeData", {"header": "0"}, "has no name"),
-        ("relay.TypeData", {"constructors": "type_vars"}, "something else than constructors"),
-        ("TypeVar", {"kind": "x"}, "expected the kind of a type"),
-        ("TypeVar", {"kind": "3"}, "is not a valid TypeKind|expected the kind"),
-        ("TypeCall", {"func": "0"}, "no type"),
+        ("relay.Clause", {"lhs": "rhs"}, "lhs: expected a Pattern"),
+        ("relay.Match", {"clauses": "data"}, "relay.Match: clauses: expected a "),
+        ("relay.PatternVar", {"var": "0"}, "relay.PatternVar: var: expected a Var"),
+        ("relay.PatternConstructor", {"constructor": "0"}, "constructor: expected a Constructor"),
+        ("relay.Constructor", {"belong_to": "0"}, "belong_to: expected a GlobalTypeVar"),
+        ("relay.TypeData", {"header": "0"}, "header: expected a GlobalTypeVar"),
+        ("relay.TypeData", {"constructors": "type_vars"}, "constructors: expected a "),
+        ("TypeVar", {"kind": "x"}, "expected an integer"),
+        ("TypeVar", {"kind": "3"}, "expected a kind of type"),
+        ("TypeCall", {"func": "0"}, "expected a type"),
     ],
 )
 def test_malformed_json_of_data_types(key: str, change: dict[str, str], message: str) -> None:
