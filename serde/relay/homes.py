@@ -55,6 +55,7 @@ ABOVE_NODES: Final = {
     "registry": "serde.relay.ir.registry",
     "showing": "serde.relay.ir.showing",
     "standard": "serde.relay.tvm.standard.texts",
+    "support_levels": "serde.relay.tvm.support_levels",
 }
 """What nodes ask for that is built upon them; see :mod:`serde.relay.ir.hooks`."""
 

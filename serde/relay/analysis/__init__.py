@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "serde.relay.tvm.analysis.calibration": "get_calibration_data",
+        "serde.relay.tvm.analysis.call_graph": "CallGraph",
         "serde.relay.tvm.analysis.counting": (
             "count_layers get_total_mac_number list_fake_quantized_op_freqs list_op_freqs"
         ),

@@ -60,6 +60,7 @@ HOMES: Final = {
     "tvm.passes.merge_composite": "MergeComposite",
     "tvm.passes.partition_graph": "PartitionGraph",
     "tvm.passes.mixed_precision": "ToMixedPrecision mixed_precision",
+    "tvm.passes.recast": "recast",
     "tvm.passes.simplify_expr": "SimplifyExpr SimplifyExprPostAlterOp",
     "tvm.passes.simplify_inference": "SimplifyInference",
     "transform.weight_folding": "fold_weights",
