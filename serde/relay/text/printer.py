@@ -206,6 +206,7 @@ class _Printer(DataPrinter):
         self._start_types()
         self._names = NameTable()
         self._memo: dict[Expr, str] = {}
+        self._texts: dict[Expr, str] = {}
         self._counts: dict[Expr, int] = {}
         self._types: dict[str, str] = {}
         self._headers = 0
@@ -280,24 +281,32 @@ class _Printer(DataPrinter):
         return f"%{printed}: {self._type(declared)}{self._comment(variable)}"
 
     def _visit(self, node: Expr, *, inline: bool) -> Step:
-        known = self._memo.get(node)
-        if known is not None:
-            return known
+        if self._is_pending(node):
+            self._texts[node] = yield self._compound(node)
+        if inline and node in self._texts and self._counts.get(node, 0) <= 1:
+            return self._texts.pop(node)
+        return self._name(node)
+
+    def _is_pending(self, node: Expr) -> bool:
+        """Whether a node has no text yet, and is none that takes no more than its name."""
+        if node in self._memo or node in self._texts:
+            return False
         if isinstance(node, Var):
             self._line(f"free_var {self._declare(node)};")
-            return self._memo[node]
+            return False
         atom = self._atom(node)
         if atom is not None:
             self._memo[node] = atom
-            return atom
-        text = yield self._compound(node)
-        if inline and self._counts.get(node, 0) <= 1:
-            return text
-        name = f"%{self._temporaries}"
-        self._temporaries += 1
-        self._memo[node] = name
-        self._line(f"{name} = {text};")
-        return name
+        return atom is None
+
+    def _name(self, node: Expr) -> str:
+        """Return what stands for a node that has its text; give it a line where it has none."""
+        known = self._memo.get(node)
+        if known is None:
+            known = self._memo[node] = f"%{self._temporaries}"
+            self._temporaries += 1
+            self._line(f"{known} = {self._texts.pop(node)};")
+        return known
 
     def _atom(self, node: Expr) -> str | None:
         if isinstance(node, Constant):
@@ -366,8 +375,11 @@ class _Printer(DataPrinter):
         self._indent = outer
         return f"{{\n{body}\n{outer}}}"
 
-    def _enclosed_let(self, node: Expr) -> Step:
-        # A let that is no line of a scope.
+    def _enclosed_let(self, node: Let) -> Step:
+        # A let that is no line of a scope; what its value needs stands before it, as in TVM.
+        value = yield self._visit(node.value, inline=True)
+        if node.value not in self._memo:
+            self._texts[node.value] = value
         count = self._counts.get(node, 0)
         self._counts[node] = min(count, 1)
         text = yield self._print_indented(node)
@@ -375,11 +387,10 @@ class _Printer(DataPrinter):
         return f"({text[1:-1]})"
 
     def _operands(self, nodes: tuple[Expr, ...]) -> Generator[Step, str, list[str]]:
-        texts = []
         for node in nodes:
-            known = self._memo.get(node)
-            texts.append(known if known is not None else (yield self._visit(node, inline=False)))
-        return texts
+            if self._is_pending(node):
+                self._texts[node] = yield self._compound(node)
+        return [self._name(node) for node in nodes]
 
     def _tuple(self, node: Tuple) -> Step:
         texts = yield from self._operands(node.fields)
@@ -400,6 +411,8 @@ class _Printer(DataPrinter):
         operation = node.op
         if self._strict and isinstance(operation, OpDef) and operation.name.startswith("serde."):
             return (yield from self._extension_call(node))
+        if not isinstance(operation, OpDef) and self._is_pending(operation):
+            self._texts[operation] = yield self._compound(operation)
         parts = yield from self._operands(node.args)
         if isinstance(operation, OpDef):
             callee = operation.name
@@ -415,9 +428,10 @@ class _Printer(DataPrinter):
 
     def _extension_call(self, node: Call) -> Step:
         function, arguments = composite.as_function(node, spell_attribute)
-        texts = yield from self._operands(arguments)
         self._counts.update(use_counts(function))
-        callee = yield self._visit(function, inline=False)
+        self._texts[function] = yield self._compound(function)
+        texts = yield from self._operands(arguments)
+        callee = self._name(function)
         return f"{callee}({', '.join(texts)}){self._comment(node)}"
 
     def _attributes(self, node: Call, operation: OpDef) -> Generator[Step, str, list[str]]:
