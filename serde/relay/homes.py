@@ -43,6 +43,7 @@ HOMES: Final = {
     "serde.relay.run.executor": "create_executor",
     "serde.relay.scope_builder": "scope_builder ScopeBuilder",
     "serde.relay.text.parser": "fromtext parse parse_expr",
+    "serde.relay.tvm.prelude": "Prelude",
     "serde.relay.ty": "ty scalar_type",
 }
 """Names by the module that has them; a module that bears its own name is meant itself."""

@@ -198,6 +198,8 @@ class AttributeReader:
 def _kind(annotation: str) -> str:
     """Return whether TVM keeps an attribute of this annotation as text, dtype, object or number."""
     words = set(_WORD.findall(annotation))
+    if "Device" in words:
+        return "object"
     if annotation.startswith("Literal") or not words & _NUMERIC:
         return "dtype" if "dtype" in words else "text"
     return "object" if words & {"None", "Dim", "tuple"} else "number"

@@ -18,6 +18,7 @@ from serde.core.parsing import parse_json
 from serde.errors import FormatError, RelayError
 from serde.relay.ir import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type
 from serde.relay.ir.adt import TypeData
+from serde.relay.ir.device import Device
 from serde.relay.ir.dims import Any, SymDim, symbol
 from serde.relay.ir.expr import (
     Call,
@@ -162,6 +163,7 @@ class _Reader(DataReader):
             **self._data_readers(),
             "Span": self._span,
             "SequentialSpan": self._spans,
+            "VirtualDevice": self._device,
         }
 
     def whole(self, *, loose: bool) -> IRModule | Expr | Type:
@@ -380,6 +382,12 @@ class _Reader(DataReader):
         """Read several spans; the first one names the node."""
         spans = yield node.reference("spans")
         return spans[0] if isinstance(spans, tuple) and spans else None
+
+    def _device(self, node: Node) -> Step:
+        """Read where a value is; what it is a target for is not kept."""
+        scope = yield node.reference("memory_scope")
+        kind, number = node.fields.get("device_type_int"), node.fields.get("virtual_device_id")
+        return Device(_integer(kind), _integer(number), _text(scope))
 
     # Types.
 

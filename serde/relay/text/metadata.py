@@ -20,9 +20,12 @@ import numpy as np
 
 from serde.core.parsing import parse_json
 from serde.relay.ir import Constant, TensorType
+from serde.relay.ir.device import Device
 from serde.relay.text.containers import array_bytes, array_from_bytes
 
-__all__ = ["FIELDS", "PREFIX", "AttributeObject", "Metadata", "MetadataWriter", "class_key"]
+__all__ = [
+    "FIELDS", "PREFIX", "AttributeObject", "Metadata", "MetadataWriter", "class_key", "device_text",
+]  # fmt: skip
 
 PREFIX: Final = "relay.attrs."
 
@@ -89,6 +92,14 @@ def class_key(name: str) -> str:
     return name.removeprefix(PREFIX)
 
 
+def device_text(device: Device) -> str:
+    """Return a device as TVM prints one where no metadata follow."""
+    kind, number, scope = device
+    shown = f", memory_scope='{scope}'" if scope else ""
+    return f"VirtualDevice(device_type={kind}, virtual_device_id={number}{shown})"
+
+
+_DEVICE: Final = ("device_type_int", "virtual_device_id", "memory_scope")
 _MAX_EXPANDED: Final = 1_000_000
 _MAX_DEPTH: Final = 32
 
@@ -120,6 +131,14 @@ class MetadataWriter:
     def boxed(self, value: int) -> str:
         """Return the reference to a boxed integer."""
         return f"meta[runtime.BoxInt][{self._add('runtime.BoxInt', value)}]"
+
+    def device(self, value: Device) -> str:
+        """Return the reference to a device; equal ones have one entry."""
+        entries = self._entries.get("VirtualDevice", [])
+        known = entries.index((value, False)) if (value, False) in entries else None
+        return (
+            f"meta[VirtualDevice][{self._add('VirtualDevice', value) if known is None else known}]"
+        )
 
     def attributes(self, name: str, values: Mapping[str, AnyValue]) -> str:
         """Return the reference to an attribute object of class `name`."""
@@ -191,6 +210,8 @@ class _GraphWriter:
             return self._constant(value, typed)
         if key == "runtime.BoxInt":
             return self._text(str(value), key)
+        if isinstance(value, Device):
+            return self._virtual_device(value)
         index = self._reserve()
         kinds = FIELDS[class_key(key)]
         fields = {name: self._field(kind, value.get(name)) for name, kind in kinds.items()}
@@ -200,17 +221,21 @@ class _GraphWriter:
         index = self._reserve()
         self._arrays.append(base64.b64encode(array_bytes(node.data)).decode("ascii"))
         fields = {"data": str(len(self._arrays) - 1), "span": "0"}
-        fields["virtual_device_"] = str(self._virtual_device())
+        fields["virtual_device_"] = str(self._unconstrained())
         fields["_checked_type_"] = str(self._tensor_type(node.type) if typed else 0)
         return self._object(index, "relay.Constant", fields)
 
-    def _virtual_device(self) -> int:
+    def _unconstrained(self) -> int:
         if self._device is None:
-            self._device = self._reserve()
-            fields = {"device_type_int": "-1", "virtual_device_id": "-1", "target": "0"}
-            fields["memory_scope"] = str(self._text(""))
-            self._object(self._device, "VirtualDevice", fields)
+            self._device = self._virtual_device(Device())
         return self._device
+
+    def _virtual_device(self, value: Device) -> int:
+        kind, number, scope = value
+        index = self._reserve()
+        fields = {"device_type_int": str(kind), "virtual_device_id": str(number), "target": "0"}
+        fields["memory_scope"] = str(self._text(scope))
+        return self._object(index, "VirtualDevice", fields)
 
     def _tensor_type(self, type_: AnyValue) -> int:
         if not isinstance(type_, TensorType):
@@ -365,6 +390,9 @@ class Metadata:
             return tuple(value for value, _ in made), 1 + sum(size for _, size in made)
         if key == "relay.Constant":
             return self._read_constant(fields), 1
+        if key == "VirtualDevice":  # What it is a target for is not kept.
+            kind, number, scope = (_integer(fields.get(name)) for name in _DEVICE)
+            return Device(kind, number, str(self._make(scope, depth + 1)[0])), 1
         if key.startswith(PREFIX):
             return self._attributes(key, fields, depth)
         raise ValueError(f"the metadata hold a {key}, which has no counterpart here")

@@ -23,7 +23,7 @@ HOMES: Final = {
     "transform.fold_shape": "FoldShape",
     "transform.infer_type": "InferType",
     "transform.inline_calls": "InlineCalls ToGraphNormalForm",
-    "tvm.passes.instrument": "instrument",
+    "tvm.passes.instrument": "PrintIR instrument",
     "transform.lists_to_sequences": "ListsToSequences",
     "transform.merge_equal_nodes": "MergeEqualNodes",
     "transform.integer_widths": "magnitude narrow_integers",

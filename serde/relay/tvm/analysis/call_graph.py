@@ -40,8 +40,9 @@ class CallGraph:
         name = found.name_hint
         callees = sorted(each.name_hint for each in self._callees[found])
         sites = [f"  call site: <{name}> calls {callee}" for callee in callees]
-        head = f"Call graph node: {name},  #refs = {self._references[found]}"
-        return "\n".join([head, *sites, "", ""])
+        return "\n".join(
+            [f"Call graph node: {name},  #refs = {self.ref_count(found)}", *sites, "\n"]
+        )
 
     def __str__(self) -> str:
         return "".join(map(self.print_var, self._callees))
