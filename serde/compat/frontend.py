@@ -10,7 +10,6 @@ from typing import Any as AnyValue
 from serde.api import to_relay
 from serde.bridge.formats import get_bridge
 from serde.core import Report
-from serde.core.lazy import refuse_names
 from serde.errors import OptionError
 from serde.relay.ir import Any, Constant, DimLike, Expr, Function, IRModule, RelayModel, SymDim
 from serde.relay.ir.ndarray import NDArray
@@ -332,16 +331,8 @@ def _arrays(model: RelayModel) -> dict[str, NDArray]:
     return {name: model.params[name].array().view(NDArray) for name in names}
 
 
-_refuse = refuse_names(
-    "relay.frontend",
-    {
-        "from_caffe from_caffe2 from_darknet from_keras from_oneflow from_paddle from_tensorflow": (
-            "the tools of that package write ONNX or TFLite, which from_onnx and from_tflite read"
-        )
-    },
-)
-
-
 def __getattr__(name: str) -> AnyValue:
-    _refuse(name)
-    raise AttributeError(f"relay.frontend has no {name}")
+    raise AttributeError(
+        f"relay.frontend.{name} is not in serde: the tools of Keras, TensorFlow, Paddle and the "
+        "like write ONNX or TFLite, which from_onnx and from_tflite read"
+    )

@@ -46,12 +46,7 @@ def lazy_names(
 
 
 def refuse_names(package: str, reasons: Mapping[str, str]) -> Callable[[str], None]:
-    """Return what a package asks for names that it lacks by decision: it raises the reason.
-
-    Args:
-        package: What the package is called there.
-        reasons: Why a name is not there, or what takes its place, by names separated by spaces.
-    """
+    """Return what raises why a package lacks names, given by names separated by spaces."""
     reason_of = {name: reason for names, reason in reasons.items() for name in names.split()}
 
     def refuse(name: str) -> None:

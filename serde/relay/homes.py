@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ABOVE_NODES", "COMPILED", "ELSEWHERE", "HOMES"]
+__all__ = ["ABOVE_NODES", "COMPILED", "ELSEWHERE", "GENERATES", "HOMES"]
 
 _MODULES: Final = (
     "adt analysis build_module dataflow_pattern expr expr_functor function op prelude testing "
@@ -60,6 +60,7 @@ ABOVE_NODES: Final = {
 }
 """What nodes ask for that is built upon them; see :mod:`serde.relay.ir.hooks`."""
 
+GENERATES: Final = "it serves the code that TVM generates, and no conversion"
 COMPILED: Final = (
     "compiling, tuning and running on devices take TVM itself; serde.compile(model) gives a model "
     "to TVM's Relax, and relay.create_executor runs a module in Python"

@@ -6,6 +6,9 @@ The names and what they mean are those of ``tvm.relay.analysis``. What is asked 
 from __future__ import annotations
 
 from serde.core.lazy import lazy_names, refuse_names
+from serde.relay.homes import GENERATES
+
+_GONE = ["Feature check_basic_block_normal_form detect_feature extract_fused_functions"]
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -26,12 +29,5 @@ __getattr__, __dir__, __all__ = lazy_names(
         "serde.relay.ir.visit": "check_constant",
         "serde.relay.tvm.passes.annotated_regions": "AnnotatedRegion AnnotatedRegionSet",
     },
-    refuse_names(
-        "relay.analysis",
-        {
-            "Feature check_basic_block_normal_form detect_feature extract_fused_functions": (
-                "it serves the code that TVM generates, and no conversion"
-            )
-        },
-    ),
+    refuse_names("relay.analysis", dict.fromkeys(_GONE, GENERATES)),
 )

@@ -23,6 +23,11 @@ class Device(NamedTuple):
     device_id: int = -1
     memory_scope: str = ""
 
+    def __str__(self) -> str:
+        scope = f", memory_scope='{self.memory_scope}'" if self.memory_scope else ""
+        kind, number = self.device_type, self.device_id
+        return f"VirtualDevice(device_type={kind}, virtual_device_id={number}{scope})"
+
 
 def device(dev_type: str | int, dev_id: int = 0) -> Device:
     """Return a device by the name of a target or a kind, or by the number of its kind."""

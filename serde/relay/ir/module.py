@@ -253,10 +253,6 @@ class IRModule:
         attrs = {key: value for key, value in self.attrs.items() if key != attr_key}
         return IRModule(self.functions, self.type_definitions, attrs, checked=self.checked)
 
-    def show(self) -> None:
-        """Print the text without what stands for constants."""
-        print(self)
-
     def get_attr(self, attr_key: str) -> AnyValue:
         """Return an attribute, or None without it."""
         return self.attrs.get(attr_key)

@@ -5,7 +5,7 @@ Source: ``tvm.relay.testing``.
 
 from __future__ import annotations
 
-from serde.core.lazy import lazy_names, refuse_names
+from serde.core.lazy import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -13,12 +13,4 @@ __getattr__, __dir__, __all__ = lazy_names(
         "serde.relay.ir.attrs": "TempOpAttr",
         "serde.relay.tvm.programs": "count_ops rand run_infer_type run_opt_pass",
     },
-    refuse_names(
-        "relay.testing",
-        {
-            "create_workload dcgan densenet dqn inception_v3 init layers lstm mlp mobilenet resnet "
-            "resnet_3d squeezenet synthetic vgg yolo_detection": "relay.frontend reads nets",
-            "check_grad gradient": "it trains, or serves what does",
-        },
-    ),
 )

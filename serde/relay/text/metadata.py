@@ -23,9 +23,7 @@ from serde.relay.ir import Constant, TensorType
 from serde.relay.ir.device import Device
 from serde.relay.text.containers import array_bytes, array_from_bytes
 
-__all__ = [
-    "FIELDS", "PREFIX", "AttributeObject", "Metadata", "MetadataWriter", "class_key", "device_text",
-]  # fmt: skip
+__all__ = ["FIELDS", "PREFIX", "AttributeObject", "Metadata", "MetadataWriter", "class_key"]
 
 PREFIX: Final = "relay.attrs."
 
@@ -92,13 +90,6 @@ def class_key(name: str) -> str:
     return name.removeprefix(PREFIX)
 
 
-def device_text(device: Device) -> str:
-    """Return a device as TVM prints one where no metadata follow."""
-    kind, number, scope = device
-    shown = f", memory_scope='{scope}'" if scope else ""
-    return f"VirtualDevice(device_type={kind}, virtual_device_id={number}{shown})"
-
-
 _DEVICE: Final = ("device_type_int", "virtual_device_id", "memory_scope")
 _MAX_EXPANDED: Final = 1_000_000
 _MAX_DEPTH: Final = 32
@@ -134,11 +125,9 @@ class MetadataWriter:
 
     def device(self, value: Device) -> str:
         """Return the reference to a device; equal ones have one entry."""
-        entries = self._entries.get("VirtualDevice", [])
-        known = entries.index((value, False)) if (value, False) in entries else None
-        return (
-            f"meta[VirtualDevice][{self._add('VirtualDevice', value) if known is None else known}]"
-        )
+        found = [each for each, _ in self._entries.get("VirtualDevice", ())]
+        index = found.index(value) if value in found else self._add("VirtualDevice", value)
+        return f"meta[VirtualDevice][{index}]"
 
     def attributes(self, name: str, values: Mapping[str, AnyValue]) -> str:
         """Return the reference to an attribute object of class `name`."""

@@ -34,7 +34,7 @@ from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.text import composite
 from serde.relay.text.data_printer import DataPrinter, Step, deeper
 from serde.relay.text.literals import constant_text, escape, float_text
-from serde.relay.text.metadata import FIELDS, MetadataWriter, class_key, device_text
+from serde.relay.text.metadata import FIELDS, MetadataWriter, class_key
 from serde.relay.text.names import (
     MODULE_KEY,
     NAMES_KEY,
@@ -451,7 +451,7 @@ class _Printer(DataPrinter):
             elif name == "indices_or_sections" and operation.name == "split":
                 text = self._sections(value)
             elif isinstance(value, Device) and self._strict:
-                text = device_text(value) if self._readable else self._metadata.device(value)
+                text = str(value) if self._readable else self._metadata.device(value)
             else:
                 text = attribute_text(value, strict=self._strict)
             parts.append(f"{name}={text}")

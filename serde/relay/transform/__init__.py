@@ -8,18 +8,18 @@ from __future__ import annotations
 from typing import Final
 
 from serde.core.lazy import lazy_names, refuse_names
+from serde.relay.homes import GENERATES
 from serde.relay.transform.homes import HOMES
 
-_GENERATES: Final = "it serves the code that TVM generates, and no conversion"
 _GONE: Final = {
     "AnnotateSpans BackwardFoldScaleAxis CanonicalizeCast CombineParallelBatchMatmul "
     "CombineParallelConv2D CombineParallelDense DefuseOps EtaExpand FastMath FoldScaleAxis "
     "ForwardFoldScaleAxis FuseOps Inline InlineCompilerFunctionsBoundTo LambdaLift "
     "MarkCompilerFunctionsAsExtern OutlineCompilerFunctionsWithExistingGlobalSymbols SplitArgs "
-    "ToANormalForm ToBasicBlockNormalForm": f"it went with 1.1: {_GENERATES}",
+    "ToANormalForm ToBasicBlockNormalForm": f"it went with 1.1: {GENERATES}",
     "CapturePostDfsIndexInSpans CollagePartition Conv2dToSparse Conv2dToSparse2 DenseToSparse "
     "FlexibleShapeDispatch ManifestLifetimes PlanDevices SimplifyFCTranspose ToANormalFormExpr "
-    "build_config mangle_module_name": _GENERATES,
+    "build_config mangle_module_name": GENERATES,
     "BatchingOps Defunctionalization FirstOrderGradient LazyGradientInit PartialEvaluate ToCPS "
     "gradient to_cps un_cps": "it trains, or serves what does",
     "ChangeBatch": "input_shapes of a conversion gives another batch",

@@ -16,7 +16,7 @@ from serde.relay.ir.visit import children, free_vars, kinds, post_order, rebuild
 from serde.relay.transform.base import FunctionPass, Pass
 from serde.relay.transform.purity import has_symbol
 
-__all__ = ["InlineCalls", "ToGraphNormalForm", "symbols_agree"]
+__all__ = ["InlineCalls", "ToGraphNormalForm", "substitute_lets", "symbols_agree"]
 
 _OPAQUE = ("Composite", "Primitive", "Compiler", "Extern")
 
@@ -148,21 +148,26 @@ class ToGraphNormalForm(FunctionPass):
                 "ToGraphNormalForm: references are read and written in an order that a graph "
                 "does not tell"
             )
-        done: dict[Expr, Expr] = {}
-        stack: list[Expr] = [function]
-        while stack:
-            node = stack[-1]
-            below = _below(node, values)
-            waiting = [child for child in below if child not in done]
-            if node not in done and waiting:
-                stack.extend(reversed(waiting))
-                continue
-            stack.pop()
-            if node not in done:
-                parts = [done[child] for child in below]
-                done[node] = parts[0] if _vanishes(node, values) else rebuild(node, parts)
-        result = done[function]
+        result = substitute_lets(function, values)
         return result if isinstance(result, Function) else function
+
+
+def substitute_lets(root: Expr, values: Mapping[Var, Expr]) -> Expr:
+    """Return `root` without the lets of these variables; where one is used, its value stands."""
+    done: dict[Expr, Expr] = {}
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        below = _below(node, values)
+        waiting = [child for child in below if child not in done]
+        if node not in done and waiting:
+            stack.extend(reversed(waiting))
+            continue
+        stack.pop()
+        if node not in done:
+            parts = [done[child] for child in below]
+            done[node] = parts[0] if _vanishes(node, values) else rebuild(node, parts)
+    return done[root]
 
 
 def _vanishes(node: Expr, values: Mapping[Var, Expr]) -> bool:

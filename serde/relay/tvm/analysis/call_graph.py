@@ -31,8 +31,7 @@ class CallGraph:
 
     def is_recursive(self, var: str | GlobalVar) -> bool:
         """Whether a function refers to itself."""
-        found = self._find(var)
-        return found in self._callees[found]
+        return self._find(var) in self._callees[self._find(var)]
 
     def print_var(self, var: str | GlobalVar) -> str:
         """Return a function, the number of references to it and what it refers to, as text."""

@@ -11,15 +11,19 @@ from serde.relay.ir import Call, Expr, IRModule, Op, TensorType, TupleWrapper, T
 from serde.relay.ir.registry import called_name, is_call
 from serde.relay.tvm.analysis.variables import parts, post_order
 
-__all__ = ["count_layers", "get_total_mac_number", "list_fake_quantized_op_freqs", "list_op_freqs"]
+__all__ = [
+    "count_layers", "get_total_mac_number", "list_fake_quantized_op_freqs", "list_op_freqs",
+    "op_frequencies",
+]  # fmt: skip
 
 
 def list_op_freqs(mod: IRModule) -> dict[str, int]:
     """Return how often ``main`` calls each operator, by its name."""
-    return _frequencies(post_order(mod["main"]))
+    return op_frequencies(post_order(mod["main"]))
 
 
-def _frequencies(nodes: Sequence[Expr]) -> dict[str, int]:
+def op_frequencies(nodes: Sequence[Expr]) -> dict[str, int]:
+    """Return how often nodes call each operator, by its name."""
     calls = (node.op for node in nodes if isinstance(node, Call))
     return dict(Counter(op.name for op in calls if isinstance(op, Op)))
 
@@ -33,7 +37,7 @@ def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
     total: Counter[str] = Counter()
     for node in post_order(mod["main"]):
         if is_call(node, "qnn.quantize"):
-            total.update(_frequencies(_region(node)))
+            total.update(op_frequencies(_region(node)))
     return dict(total)
 
 

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from serde.core.records import dataclass, field
 from serde.relay.ir import Expr, Function, GlobalVar, IRModule, Let, Var, infer_module, map_bodies
-from serde.relay.ir.visit import children, rebuild
+from serde.relay.ir.visit import children
 from serde.relay.transform.base import ModulePass
+from serde.relay.transform.inline_calls import substitute_lets
 from serde.relay.tvm.passes.effects import pure_lets
 
 __all__ = ["DeadCodeElimination"]
@@ -58,7 +59,7 @@ class DeadCodeElimination(ModulePass):
         }
         if not movable:
             return function
-        result = _without(function, movable)
+        result = substitute_lets(function, movable)
         return result if isinstance(result, Function) else function
 
 
@@ -115,30 +116,3 @@ class _Uses:
         if self.counts[variable] == 0 and self.is_pure(variable):
             yield self.values[variable], level
         self.counts[variable] += 1 if self._levels[variable] >= level else 2
-
-
-def _without(root: Expr, movable: Mapping[Var, Expr]) -> Expr:
-    """Return `root` without the lets of these variables; where one is used, its value stands."""
-    done: dict[Expr, Expr] = {}
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        below = _parts(node, movable)
-        waiting = [child for child in below if child not in done]
-        if node not in done and waiting:
-            stack.extend(reversed(waiting))
-            continue
-        stack.pop()
-        if node not in done:
-            parts = [done[child] for child in below]
-            gone = (node.var if isinstance(node, Let) else node) in movable
-            done[node] = parts[0] if gone else (rebuild(node, parts) if parts else node)
-    return done[root]
-
-
-def _parts(node: Expr, movable: Mapping[Var, Expr]) -> tuple[Expr, ...]:
-    if isinstance(node, Let) and node.var in movable:
-        return (node.body,)
-    if isinstance(node, Var) and node in movable:
-        return (movable[node],)
-    return children(node)
