@@ -124,10 +124,8 @@ class MetadataWriter:
         return f"meta[runtime.BoxInt][{self._add('runtime.BoxInt', value)}]"
 
     def device(self, value: Device) -> str:
-        """Return the reference to a device; equal ones have one entry."""
-        found = [each for each, _ in self._entries.get("VirtualDevice", ())]
-        index = found.index(value) if value in found else self._add("VirtualDevice", value)
-        return f"meta[VirtualDevice][{index}]"
+        """Return the reference to a device."""
+        return f"meta[VirtualDevice][{self._add('VirtualDevice', value)}]"
 
     def attributes(self, name: str, values: Mapping[str, AnyValue]) -> str:
         """Return the reference to an attribute object of class `name`."""
