@@ -464,7 +464,7 @@ def not_equal(lhs: Expr, rhs: Expr) -> Expr:
     """``y = lhs != rhs``."""
 
 def on_device(
-    data: Expr,
+    body: Expr,
     virtual_device: Device | None = None,
     constrain_result: bool = False,
     constrain_body: bool = True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any as AnyValue
 
 from serde.relay.ir import Call, Expr, SameType, Type, builder, call, relay_op, sample
@@ -59,14 +60,14 @@ for _name, _does in {
     decompose=_itself,
 )
 def _on_device(
-    data: AnyValue,
+    body: AnyValue,
     *,
     virtual_device: Device | None = None,
     constrain_result: bool = False,
     constrain_body: bool = True,
 ) -> AnyValue:
     """State the device that computes a value, and with `constrain_result` keeps it: ``y = x``."""
-    return data
+    return body
 
 
 @relay_op(
@@ -96,3 +97,8 @@ def on_device(
 def device_copy(data: Expr, src_device: AnyValue, dst_device: AnyValue) -> Call:
     """Return `data` as it comes from one device to another, given as to ``on_device``."""
     return call("device_copy", data, src_virtual_device=src_device, dst_virtual_device=dst_device)
+
+
+def __getattr__(name: str) -> AnyValue:
+    """Return a builder, as ``tvm.relay.op.annotation`` has it."""
+    return importlib.import_module("serde.relay.ir.op_paths").find_below("annotation", name)

@@ -11,6 +11,7 @@ from serde.relay.ir import Expr, Fusion, FusionPattern, InRange, Tuple, const, r
 from serde.relay.ir.precision import as_dtype, wide_dtype
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir.traits import Commutative
 from serde.relay.ir.types import TensorType
 from serde.relay.op.activation import log_softmax
 
@@ -127,6 +128,7 @@ _TARGETS = tensor((3, 4), low=0, high=1)
 
 @relay_op(
     "nn.cross_entropy_with_logits",
+    traits=[Commutative],
     infer=_mean_entropy_type,
     decompose=_decompose_mean_entropy,
     samples=[sample((3, 4), _TARGETS)],
