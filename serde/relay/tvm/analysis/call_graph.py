@@ -38,10 +38,8 @@ class CallGraph:
         found = self._find(var)
         name = found.name_hint
         callees = sorted(each.name_hint for each in self._callees[found])
-        sites = [f"  call site: <{name}> calls {callee}" for callee in callees]
-        return "\n".join(
-            [f"Call graph node: {name},  #refs = {self.ref_count(found)}", *sites, "\n"]
-        )
+        sites = "".join([f"  call site: <{name}> calls {callee}\n" for callee in callees])
+        return f"Call graph node: {name},  #refs = {self._references[found]}\n{sites}\n"
 
     def __str__(self) -> str:
         return "".join(map(self.print_var, self._callees))
