@@ -7,11 +7,11 @@ from serde.relay.ir.expr import Call, Expr
 def checkpoint(data: Expr) -> Expr:
     """Mark what is computed again rather than kept when gradients are taken: ``y = x``."""
 
-def compiler_begin(data: Expr, compiler: str) -> Expr:
-    """Mark an edge on which a region of an external compiler begins: ``y = x``."""
+def compiler_begin(data: Expr, compiler: str) -> Call:
+    """Return `data`, tuples included, as it enters a region that `compiler` runs."""
 
-def compiler_end(data: Expr, compiler: str) -> Expr:
-    """Mark an edge on which a region of an external compiler ends: ``y = x``."""
+def compiler_end(data: Expr, compiler: str) -> Call:
+    """Return `data`, tuples included, as it leaves a region that `compiler` runs."""
 
 def on_device(
     body: Expr, device: AnyValue, constrain_result: bool = False, constrain_body: bool = True

@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 from serde.relay.ir import Call, Expr, SameType, Type, builder, call, relay_op, sample
 from serde.relay.ir.device import Device
 
-__all__ = ["device_copy", "on_device"]
+__all__ = ["compiler_begin", "compiler_end", "device_copy", "on_device"]
 
 
 def _its_type(data: Type, **_where: AnyValue) -> Type:
@@ -82,6 +82,18 @@ def _device_copy(
 ) -> AnyValue:
     """Copy a value from one device to another: ``y = x``."""
     return data
+
+
+@builder("annotation.compiler_begin")
+def compiler_begin(data: Expr, compiler: str) -> Call:
+    """Return `data`, tuples included, as it enters a region that `compiler` runs."""
+    return call("annotation.compiler_begin", data, compiler=compiler)
+
+
+@builder("annotation.compiler_end")
+def compiler_end(data: Expr, compiler: str) -> Call:
+    """Return `data`, tuples included, as it leaves a region that `compiler` runs."""
+    return call("annotation.compiler_end", data, compiler=compiler)
 
 
 @builder("annotation.on_device")

@@ -378,9 +378,10 @@ class _Printer(DataPrinter):
 
     def _enclosed_let(self, node: Let) -> Step:
         # A let that is no line of a scope; what its value needs stands before it, as in TVM.
-        value = yield self._visit(node.value, inline=True)
-        if node.value not in self._memo:
-            self._texts[node.value] = value
+        if not isinstance(node.value, Function):
+            value = yield self._visit(node.value, inline=True)
+            if node.value not in self._memo:
+                self._texts[node.value] = value
         count = self._counts.get(node, 0)
         self._counts[node] = min(count, 1)
         text = yield self._print_indented(node)
@@ -429,10 +430,9 @@ class _Printer(DataPrinter):
 
     def _extension_call(self, node: Call) -> Step:
         function, arguments = composite.as_function(node, spell_attribute)
-        self._counts.update(use_counts(function))
-        self._texts[function] = yield self._compound(function)
         texts = yield from self._operands(arguments)
-        callee = self._name(function)
+        self._counts.update(use_counts(function))
+        callee = yield self._visit(function, inline=False)
         return f"{callee}({', '.join(texts)}){self._comment(node)}"
 
     def _attributes(self, node: Call, operation: OpDef) -> Generator[Step, str, list[str]]:

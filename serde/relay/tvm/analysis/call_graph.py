@@ -10,11 +10,7 @@ __all__ = ["CallGraph"]
 
 
 class CallGraph:
-    """What each function of a module calls or names, as TVM counts it: each callee once.
-
-    Args:
-        module: The module.
-    """
+    """What each function of a module calls or names, as TVM counts it: each callee once."""
 
     def __init__(self, module: IRModule) -> None:
         self.module = module
