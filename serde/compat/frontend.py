@@ -13,7 +13,9 @@ from serde.core import Report
 from serde.errors import OptionError
 from serde.relay.ir import Any, Constant, DimLike, Expr, Function, IRModule, RelayModel, SymDim
 from serde.relay.ir.ndarray import NDArray
-from serde.relay.ir.visit import rewrite
+from serde.relay.ir.registry import call, is_call
+from serde.relay.ir.visit import rewrite, rewrite_function
+from serde.relay.transform.infer_type import InferType
 
 __all__ = [
     "from_coreml", "from_exported_program", "from_mxnet", "from_nnef", "from_onnx", "from_pytorch",
@@ -161,8 +163,8 @@ def from_onnx(
         opset: Version of ONNX's operator set to take instead of what the model names.
         freeze_params: Put the parameters into the module as constants; those returned are
             then none.
-        convert_config: May be ``{"use_nt_batch_matmul": False}``, which holds in any case:
-            products of batches take their right side as it is.
+        convert_config: With ``{"use_nt_batch_matmul": True}`` products of batches take their
+            right side transposed, as TVM has it by default; else they take it as it is.
         export_node_renamed_model_path: Where to write the model with a name for every node.
 
     Raises:
@@ -171,7 +173,7 @@ def from_onnx(
         UnsupportedModelError: Some nodes cannot be converted.
     """
     for name, value in (convert_config or {}).items():
-        if name != "use_nt_batch_matmul" or value:
+        if name != "use_nt_batch_matmul":
             raise OptionError(f"convert_config has no {name!r} of {value!r}")
     dtypes = {} if isinstance(dtype, str) else dict(dtype)
     if export_node_renamed_model_path is not None:
@@ -187,9 +189,19 @@ def from_onnx(
         input_dtypes=dtypes,
         source_opset=opset,
     )
+    if (convert_config or {}).get("use_nt_batch_matmul"):
+        main = rewrite_function(found.mod["main"], _transpose_right)
+        found = found.evolve(mod=InferType()(found.mod.with_main(main, checked=False)))
     if not freeze_params:
         return found.mod, _arrays(found)
     return _freeze_weights(found), {}
+
+
+def _transpose_right(_old: Expr, new: Expr) -> Expr:
+    if not is_call(new, "nn.batch_matmul") or new.attrs.transpose_b:
+        return new
+    right = call("transpose", new.args[1], axes=(0, 2, 1))
+    return call("nn.batch_matmul", new.args[0], right, **{**dict(new.attrs), "transpose_b": True})
 
 
 _TORCH_DTYPES = {
@@ -317,3 +329,10 @@ def _arrays(model: RelayModel) -> dict[str, NDArray]:
     """Return the values of the weights, in the order of the parameters of ``main``."""
     names = [param.name_hint for param in model.main.params if param.name_hint in model.params]
     return {name: model.params[name].array().view(NDArray) for name in names}
+
+
+def __getattr__(name: str) -> AnyValue:
+    raise AttributeError(
+        f"relay.frontend.{name} is not in serde: the tools of Keras, TensorFlow, Paddle and the "
+        "like write ONNX or TFLite, which from_onnx and from_tflite read"
+    )

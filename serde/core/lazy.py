@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any as AnyValue
 
-__all__ = ["lazy_names"]
+__all__ = ["lazy_names", "refuse_names"]
 
 
 def lazy_names(
@@ -43,3 +43,16 @@ def lazy_names(
         return sorted(vars(sys.modules[package])["__all__"])
 
     return find, list_names, sorted(home_of)
+
+
+def refuse_names(package: str, reasons: Mapping[str, str]) -> Callable[[str], None]:
+    """Return what raises why a package lacks names, given by names separated by spaces."""
+    reason_of = {name: reason for names, reason in reasons.items() for name in names.split()}
+
+    def refuse(name: str) -> None:
+        if name in reason_of:
+            raise AttributeError(
+                f"{package}.{name} is not in serde: {reason_of[name]} (docs/tvm-differences.md)"
+            )
+
+    return refuse

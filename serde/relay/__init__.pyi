@@ -63,6 +63,7 @@ from serde.relay.ir.compare import (
     structural_equal as structural_equal,
 )
 from serde.relay.ir.copies import bind as bind
+from serde.relay.ir.device import Device
 from serde.relay.ir.dims import Any as Any, DimLike, symbol as symbol
 from serde.relay.ir.expr import (
     Call as Call,
@@ -122,6 +123,7 @@ from serde.relay.ir.verify import verify as verify
 from serde.relay.run.executor import create_executor as create_executor
 from serde.relay.scope_builder import ScopeBuilder as ScopeBuilder
 from serde.relay.text.parser import fromtext as fromtext, parse as parse, parse_expr as parse_expr
+from serde.relay.tvm.prelude import Prelude as Prelude
 from serde.relay.ty import scalar_type as scalar_type
 
 def abs(data: Expr) -> Expr:
@@ -263,6 +265,9 @@ def cumsum(
     data: Expr, axis: int | None = None, dtype: DType | None = None, exclusive: bool = False
 ) -> Expr:
     """``y[i] = sum(x[j] for j <= i)`` along `axis`, or of the flat tensor; with `exclusive` for j < i."""
+
+def device_copy(data: Expr, src_device: AnyValue, dst_device: AnyValue) -> Call:
+    """Return `data` as it comes from one device to another, given as to ``on_device``."""
 
 def dft(re_data: Expr, im_data: Expr, inverse: bool = False) -> TupleWrapper:
     """The discrete Fourier transform along the last axis, in its real and imaginary part."""
@@ -458,6 +463,14 @@ def negative(data: Expr) -> Expr:
 
 def not_equal(lhs: Expr, rhs: Expr) -> Expr:
     """``y = lhs != rhs``."""
+
+def on_device(
+    body: Expr,
+    virtual_device: Device | None = None,
+    constrain_result: bool = False,
+    constrain_body: bool = True,
+) -> Expr:
+    """State the device that computes a value, and with `constrain_result` keeps it: ``y = x``."""
 
 def one_hot(
     indices: Expr,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ABOVE_NODES", "COMPILED", "ELSEWHERE", "HOMES"]
+__all__ = ["ABOVE_NODES", "COMPILED", "ELSEWHERE", "GENERATES", "HOMES"]
 
 _MODULES: Final = (
     "adt analysis build_module dataflow_pattern expr expr_functor function op prelude testing "
@@ -43,6 +43,7 @@ HOMES: Final = {
     "serde.relay.run.executor": "create_executor",
     "serde.relay.scope_builder": "scope_builder ScopeBuilder",
     "serde.relay.text.parser": "fromtext parse parse_expr",
+    "serde.relay.tvm.prelude": "Prelude",
     "serde.relay.ty": "ty scalar_type",
 }
 """Names by the module that has them; a module that bears its own name is meant itself."""
@@ -55,9 +56,11 @@ ABOVE_NODES: Final = {
     "registry": "serde.relay.ir.registry",
     "showing": "serde.relay.ir.showing",
     "standard": "serde.relay.tvm.standard.texts",
+    "support_levels": "serde.relay.tvm.support_levels",
 }
 """What nodes ask for that is built upon them; see :mod:`serde.relay.ir.hooks`."""
 
+GENERATES: Final = "it serves the code that TVM generates, and no conversion"
 COMPILED: Final = (
     "compiling, tuning and running on devices take TVM itself; serde.compile(model) gives a model "
     "to TVM's Relax, and relay.create_executor runs a module in Python"

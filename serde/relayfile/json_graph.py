@@ -29,6 +29,7 @@ from serde.relay.ir import (
     TypeCall,
 )
 from serde.relay.ir.adt import TypeData
+from serde.relay.ir.device import Device
 from serde.relay.ir.dims import Any, SymDim, symbol
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, Span, Tuple, Var
 from serde.relay.ir.module import IRModule
@@ -164,6 +165,7 @@ class _Reader:
             **{key: self._plain(kind) for kind in KINDS for key in kind.keys},
             "Span": self._span,
             "SequentialSpan": self._spans,
+            "VirtualDevice": self._device,
         }
 
     def whole(self, *, loose: bool) -> IRModule | Expr | Type:
@@ -386,6 +388,12 @@ class _Reader:
         """Read several spans; the first one names the node."""
         spans = yield node.reference("spans")
         return spans[0] if isinstance(spans, tuple) and spans else None
+
+    def _device(self, node: Node) -> Step:
+        """Read where a value is; what it is a target for is not kept."""
+        scope = yield node.reference("memory_scope")
+        kind, number = node.fields.get("device_type_int"), node.fields.get("virtual_device_id")
+        return Device(_integer(kind), _integer(number), _text(scope))
 
     # Types.
 

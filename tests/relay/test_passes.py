@@ -265,7 +265,9 @@ def test_functions_that_no_entry_reaches_are_removed() -> None:
 
 
 def test_a_pass_that_went_is_refused_by_its_name() -> None:
-    with pytest.raises(AttributeError, match=r"FoldScaleAxis went with 1\.1: .*tvm-differences"):
+    with pytest.raises(
+        AttributeError, match=r"FoldScaleAxis is not.*went with 1\.1: .*tvm-differences"
+    ):
         _ = relay.transform.FoldScaleAxis
     assert not hasattr(relay.transform, "FoldScale")
 

@@ -63,6 +63,8 @@ SAMPLES_ONLY = [
     "nn.dilate",
     "nn.fifo_buffer",
     "nn.mirror_pad",
+    "nn.cross_entropy",
+    "nn.cross_entropy_with_logits",
     "nn.nll_loss",
     "reinterpret",
     "reshape_like",

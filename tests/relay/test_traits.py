@@ -126,7 +126,7 @@ _PRODUCT = "no filters: both operands are computed, or the weight is sparse"
 _MARKS = _named(
     "a mark on any value, tuples included, that others look for where it stands",
     "annotation.checkpoint annotation.compiler_begin annotation.compiler_end "
-    "annotation.stop_fusion",
+    "annotation.stop_fusion device_copy on_device",
 )
 
 DEFINITIONS = {
@@ -260,6 +260,7 @@ DEFINITIONS = {
                 """multiply nn.batch_matmul nn.internal.sparse_dense_padded nn.matmul
                 nn.sparse_conv2d nn.sparse_dense serde.matmul""",
             ),
+            **_named("a loss", "nn.cross_entropy nn.cross_entropy_with_logits"),
             **_named("of data and a window, or a gradient", "nn.conv2d_backward_weight stft"),
             **_named(
                 "of a weight in blocks",

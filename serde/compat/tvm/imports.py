@@ -72,7 +72,8 @@ def _find_in_relay(path: str) -> ModuleType | None:
     if found is None or isinstance(found, ModuleType):
         return found
     module = ModuleType(f"tvm.relay.{path}")
-    vars(module).update(__getattr__=found.__getattr__, __all__=dir(found), __path__=[])
+    vars(module).update(__getattr__=found.__getattr__, __dir__=found.__dir__, __path__=[])
+    vars(module)["__all__"] = dir(found)
     return module
 
 

@@ -6,6 +6,8 @@ from serde.core.lazy import lazy_names
 
 __path__: list[str] = []  # Such as `tvm.ir.module`, which is this module.
 
+Array, Map = tuple, dict
+
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {

@@ -5,7 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any as AnyValue
 
-__all__ = ["Target"]
+from serde.relay.ir.device import Device
+
+__all__ = ["Target", "VirtualDevice"]
 
 
 class Target(str):
@@ -25,3 +27,10 @@ class Target(str):
 
     def __exit__(self, *_error: object) -> None:
         """Do nothing: where a target holds does not matter here."""
+
+
+def VirtualDevice(  # noqa: N802 - TVM's name.
+    device: Device | None = None, target: AnyValue = None, memory_scope: str = ""
+) -> Device:
+    """Return a device with a scope of memory; its target is not kept."""
+    return (device or Device())._replace(memory_scope=memory_scope)

@@ -5,12 +5,16 @@ The names and what they mean are those of ``tvm.relay.analysis``. What is asked 
 
 from __future__ import annotations
 
-from serde.core.lazy import lazy_names
+from serde.core.lazy import lazy_names, refuse_names
+from serde.relay.homes import GENERATES
+
+_GONE = ["Feature check_basic_block_normal_form detect_feature extract_fused_functions"]
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "serde.relay.tvm.analysis.calibration": "get_calibration_data",
+        "serde.relay.tvm.analysis.call_graph": "CallGraph",
         "serde.relay.tvm.analysis.counting": (
             "count_layers get_total_mac_number list_fake_quantized_op_freqs list_op_freqs"
         ),
@@ -25,4 +29,5 @@ __getattr__, __dir__, __all__ = lazy_names(
         "serde.relay.ir.visit": "check_constant",
         "serde.relay.tvm.passes.annotated_regions": "AnnotatedRegion AnnotatedRegionSet",
     },
+    refuse_names("relay.analysis", dict.fromkeys(_GONE, GENERATES)),
 )

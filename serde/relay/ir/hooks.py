@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any as AnyValue, Final
 
 __all__ = [
-    "call", "highlighting", "parser", "printer", "provide", "showing", "standard", "type_args",
+    "call", "highlighting", "parser", "printer", "provide", "showing", "standard",
+    "support_level", "type_args",
 ]  # fmt: skip
 
 _PROVIDED: Final[dict[str, str]] = {}
@@ -55,6 +56,12 @@ def showing() -> AnyValue:
 def standard() -> AnyValue:
     """Return the module with the text of TVM's own library."""
     return _module("standard")
+
+
+def support_level(name: str) -> int:
+    """Return the level that TVM gives an operator."""
+    level: int = _module("support_levels").support_level(name)
+    return level
 
 
 def type_args(node: AnyValue) -> AnyValue:

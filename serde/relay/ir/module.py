@@ -141,6 +141,10 @@ class IRModule:
                 raise RelayError(f"two constructors are called {constructor.name_hint}")
         self.type_definitions[data.header] = data
 
+    def functions_items(self) -> list[tuple[GlobalVar, Function]]:
+        """Return the variables of all functions and these, by name."""
+        return sorted(self.functions.items(), key=lambda item: item[0].name_hint)
+
     def get_global_type_var(self, name: str) -> GlobalTypeVar:
         """Return the variable of the data type called `name`.
 
@@ -237,7 +241,16 @@ class IRModule:
 
     def with_attr(self, attr_key: str, attr_value: AnyValue) -> IRModule:
         """Return a module with an attribute set."""
-        attrs = {**self.attrs, attr_key: attr_value}
+        return self.with_attrs({attr_key: attr_value})
+
+    def with_attrs(self, attr_map: Mapping[str, AnyValue]) -> IRModule:
+        """Return a module with these attributes beside or instead of those of this one."""
+        attrs = {**self.attrs, **attr_map}
+        return IRModule(self.functions, self.type_definitions, attrs, checked=self.checked)
+
+    def without_attr(self, attr_key: str) -> IRModule:
+        """Return a module without an attribute."""
+        attrs = {key: value for key, value in self.attrs.items() if key != attr_key}
         return IRModule(self.functions, self.type_definitions, attrs, checked=self.checked)
 
     def get_attr(self, attr_key: str) -> AnyValue:

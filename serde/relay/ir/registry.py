@@ -16,6 +16,7 @@ import numpy as np
 
 from serde.core.records import dataclass
 from serde.errors import RelayError, TypeInferenceError
+from serde.relay.ir import hooks
 from serde.relay.ir.deferral import types_are_deferred
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Op, Span, Tuple, TupleWrapper, astuple
 from serde.relay.ir.generic import infer_function_call
@@ -152,6 +153,11 @@ class OpDef(Op):
     def description(self) -> str:
         """The documentation, as TVM calls it."""
         return self.doc
+
+    @property
+    def support_level(self) -> int:
+        """The level that TVM 0.18 gives it: the lower, the more nets use it; 10 by default."""
+        return hooks.support_level(self.name)
 
     def has(self, *kinds: type[Trait]) -> bool:
         """Whether one of these traits is stated."""

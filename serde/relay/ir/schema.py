@@ -14,6 +14,7 @@ import numpy as np
 
 from serde.core import Array, dataclass, dtype_name, numpy_dtype
 from serde.errors import RelayError
+from serde.relay.ir.device import Device, device
 from serde.relay.ir.dims import Dim, SymDim, as_dim
 from serde.relay.ir.expr import Function
 from serde.relay.ir.types import SequenceType, TensorType, Type
@@ -248,6 +249,7 @@ def attribute_converter(hint: AnyValue) -> Convert | None:
         type(None): _to_none,
         SymDim: _to_dim,
         Function: _to_function,
+        Device: _to_device,
     }
     if hint in simple:
         return simple[hint]
@@ -330,6 +332,13 @@ def _to_dim(value: AnyValue) -> Dim:
 
 def _to_function(value: AnyValue) -> Function:
     return value if isinstance(value, Function) else _refuse()
+
+
+def _to_device(value: AnyValue) -> Device:
+    if isinstance(value, (str, Device)):
+        return device(value) if isinstance(value, str) else value
+    kind, number, scope = value
+    return Device(_to_int(kind), _to_int(number), _to_str(scope))
 
 
 def _to_member(value: AnyValue, *, members: tuple[AnyValue, ...]) -> AnyValue:

@@ -162,13 +162,11 @@ def _read_kind(kind: AnyValue) -> TypeKind:
         raise RelayError(f"expected a kind of type, found {kind!r}") from None
 
 
-class TypeVar:
-    """A type that a polymorphic function or an algebraic data type takes as a parameter.
-
-    Two are the same only if they are one object, whatever their names.
+class _NamedType:
+    """A type of a name, which may take others.
 
     Args:
-        name: Name for people and for text.
+        name_hint: Name for people and for text.
         kind: What it stands for.
 
     Raises:
@@ -177,8 +175,8 @@ class TypeVar:
 
     __slots__ = ("kind", "name_hint")
 
-    def __init__(self, name: str, kind: TypeKind | int = TypeKind.Type) -> None:
-        self.name_hint = name
+    def __init__(self, name_hint: str, kind: TypeKind | int = TypeKind.Type) -> None:
+        self.name_hint = name_hint
         self.kind = _read_kind(kind)
 
     @property
@@ -188,37 +186,28 @@ class TypeVar:
 
     def __call__(self, *args: Type) -> TypeCall:
         """Return this type applied to others."""
-        return TypeCall(self, args)
+        return TypeCall(self, args)  # type: ignore[arg-type]  # It is one of the two below.
 
     def __repr__(self) -> str:
         return self.name_hint
 
 
-class GlobalTypeVar:
-    """The name of an algebraic data type; within a module, a name stands for one of them.
+class TypeVar(_NamedType):
+    """A type that a polymorphic function or an algebraic data type takes as a parameter.
 
-    Args:
-        name: Its name.
-        kind: What it stands for.
-
-    Raises:
-        RelayError: There is no such kind.
+    Two are the same only if they are one object, whatever their names.
     """
 
-    __slots__ = ("kind", "name_hint")
+    __slots__ = ()
 
-    def __init__(self, name: str, kind: TypeKind | int = TypeKind.AdtHandle) -> None:
-        self.name_hint = name
-        self.kind = _read_kind(kind)
 
-    @property
-    def name(self) -> str:
-        """Its name, as TVM's users ask for it."""
-        return self.name_hint
+class GlobalTypeVar(_NamedType):
+    """The name of an algebraic data type; within a module, a name stands for one of them."""
 
-    def __call__(self, *args: Type) -> TypeCall:
-        """Return this data type applied to the types it takes."""
-        return TypeCall(self, args)
+    __slots__ = ()
+
+    def __init__(self, name_hint: str, kind: TypeKind | int = TypeKind.AdtHandle) -> None:
+        super().__init__(name_hint, kind)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -229,9 +218,6 @@ class GlobalTypeVar:
 
     def __hash__(self) -> int:
         return hash((GlobalTypeVar, self.name_hint))
-
-    def __repr__(self) -> str:
-        return self.name_hint
 
 
 class TypeCall:

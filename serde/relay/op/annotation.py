@@ -2,99 +2,115 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any as AnyValue
 
 from serde.relay.ir import Call, Expr, SameType, Type, builder, call, relay_op, sample
+from serde.relay.ir.device import Device
 
-__all__ = ["compiler_begin", "compiler_end"]
+__all__ = ["compiler_begin", "compiler_end", "device_copy", "on_device"]
 
 
-def _keep_type(data: Type, *, compiler: str) -> Type:
+def _its_type(data: Type, **_where: AnyValue) -> Type:
     return data
 
 
-def _take_mark_off(data: Expr, *, compiler: str) -> Expr:
+def _itself(data: Expr, **_where: AnyValue) -> Expr:
     return data
 
 
-_SAMPLES = [sample((2, 3), compiler="chip")]
+for _name, _does in {"begin": "begins", "end": "ends"}.items():
+
+    def _mark(data: AnyValue, *, compiler: str) -> AnyValue:
+        return data
+
+    _mark.__doc__ = f"Mark an edge on which a region of an external compiler {_does}: ``y = x``."
+    relay_op(
+        f"annotation.compiler_{_name}",
+        infer=_its_type,
+        samples=[sample((2, 3), compiler="chip")],
+        traits=[SameType],
+        decompose=_itself,
+        meta_class="relay.attrs.CompilerAttrs",
+    )(_mark)
+
+for _name, _does in {
+    "stop_fusion": "Keep what comes before and after in functions of their own when fusing",
+    "checkpoint": "Mark what is computed again rather than kept when gradients are taken",
+}.items():
+
+    def _note(data: AnyValue) -> AnyValue:
+        return data
+
+    _note.__doc__ = f"{_does}: ``y = x``."
+    relay_op(
+        f"annotation.{_name}",
+        infer=_its_type,
+        samples=[sample((2, 3))],
+        traits=[SameType],
+        decompose=_itself,
+    )(_note)
 
 
 @relay_op(
-    "annotation.compiler_begin",
-    infer=_keep_type,
-    samples=_SAMPLES,
+    "on_device",
+    infer=_its_type,
+    samples=[sample((2, 3), virtual_device="cpu"), sample((2,), virtual_device=(2, 1, "global"))],
     traits=[SameType],
-    decompose=_take_mark_off,
-    meta_class="relay.attrs.CompilerAttrs",
+    decompose=_itself,
 )
-def _compiler_begin(data: AnyValue, *, compiler: str) -> AnyValue:
-    """Mark an edge on which a region of an external compiler begins: ``y = x``."""
-    return data
+def _on_device(
+    body: AnyValue,
+    *,
+    virtual_device: Device | None = None,
+    constrain_result: bool = False,
+    constrain_body: bool = True,
+) -> AnyValue:
+    """State the device that computes a value, and with `constrain_result` keeps it: ``y = x``."""
+    return body
 
 
 @relay_op(
-    "annotation.compiler_end",
-    infer=_keep_type,
-    samples=_SAMPLES,
+    "device_copy",
+    infer=_its_type,
+    samples=[sample((2, 3), src_virtual_device="cpu", dst_virtual_device="cuda")],
     traits=[SameType],
-    decompose=_take_mark_off,
-    meta_class="relay.attrs.CompilerAttrs",
+    decompose=_itself,
 )
-def _compiler_end(data: AnyValue, *, compiler: str) -> AnyValue:
-    """Mark an edge on which a region of an external compiler ends: ``y = x``."""
+def _device_copy(
+    data: AnyValue, *, src_virtual_device: Device, dst_virtual_device: Device
+) -> AnyValue:
+    """Copy a value from one device to another: ``y = x``."""
     return data
 
 
 @builder("annotation.compiler_begin")
 def compiler_begin(data: Expr, compiler: str) -> Call:
-    """Return `data` as it enters a region that `compiler` runs.
-
-    Args:
-        data: Any value, tuples included.
-        compiler: The name of the target, or ``"default"`` for what no external compiler runs.
-    """
+    """Return `data`, tuples included, as it enters a region that `compiler` runs."""
     return call("annotation.compiler_begin", data, compiler=compiler)
 
 
 @builder("annotation.compiler_end")
 def compiler_end(data: Expr, compiler: str) -> Call:
-    """Return `data` as it leaves a region that `compiler` runs.
-
-    Args:
-        data: Any value, tuples included.
-        compiler: The name of the target, or ``"default"`` for what no external compiler runs.
-    """
+    """Return `data`, tuples included, as it leaves a region that `compiler` runs."""
     return call("annotation.compiler_end", data, compiler=compiler)
 
 
-def _its_type(data: Type) -> Type:
-    return data
+@builder("annotation.on_device")
+def on_device(
+    body: Expr, device: AnyValue, constrain_result: bool = False, constrain_body: bool = True
+) -> Call:
+    """Return `body` as what a device, or one of that kind or target, computes."""
+    where = {"virtual_device": device, "constrain_result": constrain_result}
+    return call("on_device", body, constrain_body=constrain_body, **where)
 
 
-def _itself(data: Expr) -> Expr:
-    return data
+@builder("device_copy")
+def device_copy(data: Expr, src_device: AnyValue, dst_device: AnyValue) -> Call:
+    """Return `data` as it comes from one device to another, given as to ``on_device``."""
+    return call("device_copy", data, src_virtual_device=src_device, dst_virtual_device=dst_device)
 
 
-@relay_op(
-    "annotation.stop_fusion",
-    infer=_its_type,
-    samples=[sample((2, 3))],
-    traits=[SameType],
-    decompose=_itself,
-)
-def _stop_fusion(data: AnyValue) -> AnyValue:
-    """Keep what comes before and after in functions of their own when fusing: ``y = x``."""
-    return data
-
-
-@relay_op(
-    "annotation.checkpoint",
-    infer=_its_type,
-    samples=[sample((2, 3))],
-    traits=[SameType],
-    decompose=_itself,
-)
-def _checkpoint(data: AnyValue) -> AnyValue:
-    """Mark what is computed again rather than kept when gradients are taken: ``y = x``."""
-    return data
+def __getattr__(name: str) -> AnyValue:
+    """Return a builder, as ``tvm.relay.op.annotation`` has it."""
+    return importlib.import_module("serde.relay.ir.op_paths").find_below("annotation", name)

@@ -117,7 +117,7 @@ _DTYPES: Final = {"float8_e4m3fn": "e4m3_float8", "float8_e5m2": "e5m2_float8"}
 
 _DTYPE: Final = re.compile(r"(u?int|b?float)\d+|bool|e\dm\d_float8")
 _WORD: Final = re.compile(r"[A-Za-z_]+")
-_NUMERIC: Final = frozenset({"int", "float", "bool", "Dim", "tuple"})
+_NUMERIC: Final = frozenset({"int", "float", "bool", "Device", "Dim", "tuple"})
 
 
 def class_key(name: str) -> str:
@@ -148,7 +148,7 @@ def storage(annotation: str) -> str:
     words = set(_WORD.findall(annotation))
     if annotation.startswith("Literal") or not words & _NUMERIC:
         return "dtype" if "dtype" in words else "text"
-    return "object" if words & {"None", "Dim", "tuple"} else "number"
+    return "object" if words & {"None", "Device", "Dim", "tuple"} else "number"
 
 
 def is_object(definition: OpDef, name: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Any as AnyValue, Final
 
 from serde.errors import RelayError
 from serde.relay.ir import Any, Constant, OpDef, SymDim, TensorType
+from serde.relay.ir.device import Device
 from serde.relay.ir.dims import FloorDiv
 from serde.relay.text.attribute_classes import (
     OPERAND_ATTRIBUTES,
@@ -105,6 +106,8 @@ class NodeWriter:
             return 0
         if isinstance(value, str):
             return self.leaf(value)
+        if isinstance(value, Device):
+            return self.device(value)
         if isinstance(value, (tuple, list)):
             index = self.reserve()
             return self.array(index, [self.value(item, boxed=boxed) for item in value])
@@ -193,11 +196,16 @@ class NodeWriter:
     def virtual_device(self) -> int:
         """Return the node of the device that is not chosen yet."""
         if self._device is None:
-            self._device = self.reserve()
-            fields = {"device_type_int": "-1", "virtual_device_id": "-1", "target": "0"}
-            fields["memory_scope"] = str(self.leaf(""))
-            self.object(self._device, "VirtualDevice", fields)
+            self._device = self.device(Device())
         return self._device
+
+    def device(self, device: Device) -> int:
+        """Write a device."""
+        kind, number, scope = device
+        index = self.reserve()
+        fields = {"device_type_int": str(kind), "virtual_device_id": str(number), "target": "0"}
+        fields["memory_scope"] = str(self.leaf(scope))
+        return self.object(index, "VirtualDevice", fields)
 
     def tensor_type(self, type_: AnyValue) -> int:
         """Write the type of a tensor."""

@@ -13,6 +13,7 @@ from typing import Any as AnyValue, Final
 
 from serde.core.parsing import parse_json
 from serde.relay.ir import Constant, OpDef
+from serde.relay.ir.device import Device
 from serde.relay.text.attribute_classes import (
     PREFIX,
     UNSET_ATTRIBUTES,
@@ -26,6 +27,7 @@ from serde.relay.text.json_nodes import NodeWriter
 
 __all__ = ["AttributeObject", "Metadata", "MetadataWriter"]
 
+_DEVICE: Final = ("device_type_int", "virtual_device_id", "memory_scope")
 _MAX_EXPANDED: Final = 1_000_000
 _MAX_DEPTH: Final = 32
 
@@ -61,6 +63,11 @@ class MetadataWriter:
         """Return the reference to a boxed integer."""
         index = self._add("runtime.BoxInt", partial(NodeWriter.value, value=value, boxed=True))
         return f"meta[runtime.BoxInt][{index}]"
+
+    def device(self, value: Device) -> str:
+        """Return the reference to a device."""
+        write = partial(NodeWriter.device, device=value)
+        return f"meta[VirtualDevice][{self._add('VirtualDevice', write)}]"
 
     def attributes(self, definition: OpDef, values: Mapping[str, AnyValue]) -> str:
         """Return the reference to the attributes of a call."""
@@ -187,6 +194,9 @@ class Metadata:
             return tuple(value for value, _ in made), 1 + sum(size for _, size in made)
         if key == "relay.Constant":
             return self._read_constant(fields), 1
+        if key == "VirtualDevice":  # What it is a target for is not kept.
+            kind, number, scope = (_integer(fields.get(name)) for name in _DEVICE)
+            return Device(kind, number, str(self._make(scope, depth + 1)[0])), 1
         if key.startswith(PREFIX):
             return AttributeObject(key, fields), 1
         raise ValueError(f"the metadata hold a {key}, which has no counterpart here")

@@ -274,8 +274,9 @@ class _Parser(EnclosedParser):
     def _definition(self) -> Var:
         """Read ``%name`` with its type, if one is given."""
         token = self._expect_kind("local", "a variable such as %x")
-        if self._next_is("{"):
-            raise self._fail("virtual devices of variables have no counterpart here")
+        if self._accept("{"):  # The device of a variable, which is not kept.
+            run_steps(self._key_value({}))
+            self._expect("}")
         return self._declare(token, self.type_annotation() if self._accept(":") else None)
 
     def _lookup(self, token: Token) -> Expr:
@@ -318,6 +319,7 @@ class _Parser(EnclosedParser):
                 yield self._key_value(attrs)
             if not self._next_is(")"):
                 self._expect(",")
+        attrs.pop("virtual_device", None)
         result = self.type_annotation() if self._accept("->") else None
         body = yield self._block()
         self._scopes.pop()

@@ -16,6 +16,7 @@ import numpy as np
 from serde.core.garbage_collection import pause_garbage_collection
 from serde.errors import RelayError
 from serde.relay.ir import Any, Constructor, FuncType, IRModule, Match, OpDef, SymDim, use_counts
+from serde.relay.ir.device import Device
 from serde.relay.ir.expr import (
     Call,
     Constant,
@@ -182,6 +183,7 @@ class _Printer(DataPrinter):
         self._start_types()
         self._names = NameTable()
         self._memo: dict[Expr, str] = {}
+        self._texts: dict[Expr, str] = {}
         self._counts: dict[Expr, int] = {}
         self._types: dict[str, str] = {}
         self._headers = 0
@@ -256,24 +258,32 @@ class _Printer(DataPrinter):
         return f"%{printed}: {self._type(declared)}{self._comment(variable)}"
 
     def _visit(self, node: Expr, *, inline: bool) -> Step:
-        known = self._memo.get(node)
-        if known is not None:
-            return known
+        if self._is_pending(node):
+            self._texts[node] = yield self._compound(node)
+        if inline and node in self._texts and self._counts.get(node, 0) <= 1:
+            return self._texts.pop(node)
+        return self._name(node)
+
+    def _is_pending(self, node: Expr) -> bool:
+        """Whether a node has no text yet, and is none that takes no more than its name."""
+        if node in self._memo or node in self._texts:
+            return False
         if isinstance(node, Var):
             self._line(f"free_var {self._declare(node)};")
-            return self._memo[node]
+            return False
         atom = self._atom(node)
         if atom is not None:
             self._memo[node] = atom
-            return atom
-        text = yield self._compound(node)
-        if inline and self._counts.get(node, 0) <= 1:
-            return text
-        name = f"%{self._temporaries}"
-        self._temporaries += 1
-        self._memo[node] = name
-        self._line(f"{name} = {text};")
-        return name
+        return atom is None
+
+    def _name(self, node: Expr) -> str:
+        """Return what stands for a node that has its text; give it a line where it has none."""
+        known = self._memo.get(node)
+        if known is None:
+            known = self._memo[node] = f"%{self._temporaries}"
+            self._temporaries += 1
+            self._line(f"{known} = {self._texts.pop(node)};")
+        return known
 
     def _atom(self, node: Expr) -> str | None:
         if isinstance(node, Constant):
@@ -342,8 +352,12 @@ class _Printer(DataPrinter):
         self._indent = outer
         return f"{{\n{body}\n{outer}}}"
 
-    def _enclosed_let(self, node: Expr) -> Step:
-        # A let that is no line of a scope.
+    def _enclosed_let(self, node: Let) -> Step:
+        # A let that is no line of a scope; what its value needs stands before it, as in TVM.
+        if not isinstance(node.value, Function):
+            value = yield self._visit(node.value, inline=True)
+            if node.value not in self._memo:
+                self._texts[node.value] = value
         count = self._counts.get(node, 0)
         self._counts[node] = min(count, 1)
         text = yield self._print_indented(node)
@@ -351,11 +365,10 @@ class _Printer(DataPrinter):
         return f"({text[1:-1]})"
 
     def _operands(self, nodes: tuple[Expr, ...]) -> Generator[Step, str, list[str]]:
-        texts = []
         for node in nodes:
-            known = self._memo.get(node)
-            texts.append(known if known is not None else (yield self._visit(node, inline=False)))
-        return texts
+            if self._is_pending(node):
+                self._texts[node] = yield self._compound(node)
+        return [self._name(node) for node in nodes]
 
     def _tuple(self, node: Tuple) -> Step:
         texts = yield from self._operands(node.fields)
@@ -376,6 +389,8 @@ class _Printer(DataPrinter):
         operation = node.op
         if self._strict and isinstance(operation, OpDef) and operation.name.startswith("serde."):
             return (yield from self._extension_call(node))
+        if not isinstance(operation, OpDef) and self._is_pending(operation):
+            self._texts[operation] = yield self._compound(operation)
         parts = yield from self._operands(node.args)
         if isinstance(operation, OpDef):
             callee = operation.name
@@ -409,6 +424,8 @@ class _Printer(DataPrinter):
                 text = yield self._visit(value, inline=False)
             elif name == "indices_or_sections" and operation.name == "split":
                 text = self._sections(value)
+            elif isinstance(value, Device) and self._strict:
+                text = str(value) if self._readable else self._metadata.device(value)
             else:
                 text = attribute_text(value, strict=self._strict)
             parts.append(f"{name}={text}")

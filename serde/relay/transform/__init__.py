@@ -7,27 +7,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from serde.core.lazy import lazy_names
+from serde.core.lazy import lazy_names, refuse_names
+from serde.relay.homes import GENERATES
 from serde.relay.transform.homes import HOMES
 
-_GONE: Final = frozenset((
-    "AnnotateSpans", "BackwardFoldScaleAxis", "CanonicalizeCast", "ChangeBatch",
-    "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "DefuseOps",
-    "EtaExpand", "FastMath", "FoldScaleAxis", "ForwardFoldScaleAxis", "FuseOps", "Inline",
-    "InlineCompilerFunctionsBoundTo", "LambdaLift", "MarkCompilerFunctionsAsExtern",
-    "OutlineCompilerFunctionsWithExistingGlobalSymbols", "SplitArgs", "ToANormalForm",
-    "ToBasicBlockNormalForm",
-))  # fmt: skip
-
-
-def _refuse(name: str) -> None:
-    if name in _GONE:
-        raise AttributeError(
-            f"relay.transform.{name} went with 1.1: it serves the code that TVM generates, and no "
-            "conversion (docs/tvm-differences.md)"
-        )
-
+_GONE: Final = {
+    "AnnotateSpans BackwardFoldScaleAxis CanonicalizeCast CombineParallelBatchMatmul "
+    "CombineParallelConv2D CombineParallelDense DefuseOps EtaExpand FastMath FoldScaleAxis "
+    "ForwardFoldScaleAxis FuseOps Inline InlineCompilerFunctionsBoundTo LambdaLift "
+    "MarkCompilerFunctionsAsExtern OutlineCompilerFunctionsWithExistingGlobalSymbols SplitArgs "
+    "ToANormalForm ToBasicBlockNormalForm": f"it went with 1.1: {GENERATES}",
+    "CapturePostDfsIndexInSpans CollagePartition Conv2dToSparse Conv2dToSparse2 DenseToSparse "
+    "FlexibleShapeDispatch ManifestLifetimes PlanDevices SimplifyFCTranspose ToANormalFormExpr "
+    "build_config mangle_module_name": GENERATES,
+    "BatchingOps Defunctionalization FirstOrderGradient LazyGradientInit PartialEvaluate ToCPS "
+    "gradient to_cps un_cps": "it trains, or serves what does",
+    "ChangeBatch": "input_shapes of a conversion gives another batch",
+}
 
 __getattr__, __dir__, __all__ = lazy_names(
-    __name__, {f"serde.relay.{module}": names for module, names in HOMES.items()}, _refuse
+    __name__,
+    {f"serde.relay.{module}": names for module, names in HOMES.items()},
+    refuse_names("relay.transform", _GONE),
 )

@@ -94,6 +94,7 @@ from serde.relay.tvm.passes.fold_constant import (
     FoldConstantExpr as FoldConstantExpr,
 )
 from serde.relay.tvm.passes.fold_explicit_padding import FoldExplicitPadding as FoldExplicitPadding
+from serde.relay.tvm.passes.instrument import PrintIR as PrintIR
 from serde.relay.tvm.passes.layout.inference import (
     InferCorrectLayoutOutput as InferCorrectLayoutOutput,
 )
@@ -109,6 +110,7 @@ from serde.relay.tvm.passes.merge_compiler_regions import (
 from serde.relay.tvm.passes.merge_composite import MergeComposite as MergeComposite
 from serde.relay.tvm.passes.mixed_precision import ToMixedPrecision as ToMixedPrecision
 from serde.relay.tvm.passes.partition_graph import PartitionGraph as PartitionGraph
+from serde.relay.tvm.passes.recast import recast as recast
 from serde.relay.tvm.passes.simplify_expr import (
     SimplifyExpr as SimplifyExpr,
     SimplifyExprPostAlterOp as SimplifyExprPostAlterOp,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 
-from serde.relay.ir import Call, Expr, Function, IRModule, Op, TupleWrapper, astuple, post_order
+from serde.relay.ir import Expr, Function, IRModule, TupleWrapper, astuple
 from serde.relay.ir.ndarray import NDArray
 from serde.relay.ir.types import Type
 from serde.relay.transform.base import Pass
 from serde.relay.transform.infer_type import InferType
+from serde.relay.tvm.analysis.counting import op_frequencies
+from serde.relay.tvm.analysis.variables import post_order
 from serde.relay.tvm.prelude import Prelude
 
 __all__ = ["InferTypeLocal", "count_ops", "rand", "run_infer_type", "run_opt_pass"]
@@ -66,8 +66,7 @@ def _in_module(expr: Expr | TupleWrapper, opt_pass: Pass, mod: IRModule) -> Expr
 
 def count_ops(expr: Expr | TupleWrapper) -> dict[str, int]:
     """Return how often an expression calls each operator, by its name."""
-    calls = (node.op for node in post_order(astuple(expr)) if isinstance(node, Call))
-    return dict(Counter(op.name for op in calls if isinstance(op, Op)))
+    return op_frequencies(post_order(expr))
 
 
 def rand(dtype: str = "float32", *shape: int) -> NDArray:

@@ -85,14 +85,16 @@ def product_model() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
 
 
-def test_products_of_batches_as_they_are() -> None:
-    mod, _ = relay.frontend.from_onnx(
-        product_model(), convert_config={"use_nt_batch_matmul": False}
-    )
-    assert mod["main"].body.attrs.transpose_b is False
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_of_batches_are_spelt_as_asked(transposed: bool) -> None:
+    config = {"use_nt_batch_matmul": transposed}
+    mod, _ = relay.frontend.from_onnx(product_model(), convert_config=config)
+    assert mod["main"].body.attrs.transpose_b is transposed
+    a, b = (np.random.default_rng(0).random(s, "float32") for s in ((2, 3, 4), (2, 4, 5)))
+    found = relay.create_executor(mod=mod).evaluate()(a, b)
+    np.testing.assert_allclose(found, a @ b, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["use_nt_batch_matmul", "use_welder_matmul"])
-def test_other_spellings_of_products_are_refused(name: str) -> None:
-    with pytest.raises(OptionError, match=f"convert_config has no '{name}' of True"):
-        relay.frontend.from_onnx(product_model(), convert_config={name: True})
+def test_other_spellings_of_products_are_refused() -> None:
+    with pytest.raises(OptionError, match="convert_config has no 'use_welder_matmul' of True"):
+        relay.frontend.from_onnx(product_model(), convert_config={"use_welder_matmul": True})

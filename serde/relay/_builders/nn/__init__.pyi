@@ -311,6 +311,12 @@ def correlation(
 ) -> Expr:
     """``y[d, i] = mean_ck(data1[c, i * stride1 + k] * data2[c, i * stride1 + k + d])``."""
 
+def cross_entropy(x: Expr, y: Expr) -> Expr:
+    """``-sum(log(x) * y) / n`` of probabilities and targets, each of the shape ``(n, classes)``."""
+
+def cross_entropy_with_logits(x: Expr, y: Expr) -> Expr:
+    """``-sum(x * y) / n`` of log probabilities and targets, each of the shape ``(n, classes)``."""
+
 def deformable_conv2d(
     data: Expr,
     offset: Expr,

@@ -144,15 +144,19 @@ def build_strided_slice(
 def _complete_bounds(
     begin: Sequence[int | None], end: Sequence[int | None], strides: Sequence[int] | None
 ) -> list[list[int]]:
-    """Return bounds of as many axes; one that is None, or not there, is the end of its axis."""
-    count = max(len(begin), len(end))
+    """Return bounds of as many axes; one that is None is the end of its axis.
+
+    So is one that is not there, but that TVM stops short of the first element then.
+    """
     given = list(strides or ())
-    steps = (given * count if len(given) == 1 else [*given, *[1] * count])[:count]
-    rows = zip([*begin, *[None] * count], [*end, *[None] * count], steps, strict=False)
+    count = max(len(begin), len(end), len(given) if len(given) > 1 else 0)
+    steps = [*given, *[1] * count][:count]
+    rows = zip([*begin, *[None] * count], [*end, *[0] * count], steps, strict=False)
     first, last = [], []
-    for start, stop, step in rows:
+    for place, (start, stop, step) in enumerate(rows):
         first.append(start if start is not None else 0 if step > 0 else -1)
-        last.append(stop if stop is not None else FAR if step > 0 else -FAR)
+        here = stop if place < len(end) or step < 0 else None
+        last.append(here if here is not None else FAR if step > 0 else -FAR)
     return [first, last]
 
 

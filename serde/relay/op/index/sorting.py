@@ -129,32 +129,19 @@ def topk(data: Array, *, topk: TopK) -> Array | tuple[Array, ...]:
 
 @overload
 def build_topk(
-    data: Expr,
-    k: AnyValue = 1,
-    axis: int = -1,
-    ret_type: Literal["both"] = "both",
-    is_ascend: bool = False,
-    dtype: AnyValue = "int32",
-) -> TupleWrapper: ...
+    data: Expr, k: AnyValue = 1, axis: int = -1, ret_type: Literal["both"] = "both",
+    is_ascend: bool = False, dtype: AnyValue = "int32",
+) -> TupleWrapper: ...  # fmt: skip
 @overload
 def build_topk(
-    data: Expr,
-    k: AnyValue = 1,
-    axis: int = -1,
-    *,
-    ret_type: Literal["values", "indices"],
-    is_ascend: bool = False,
-    dtype: AnyValue = "int32",
-) -> Expr: ...
+    data: Expr, k: AnyValue = 1, axis: int = -1, *, ret_type: Literal["values", "indices"],
+    is_ascend: bool = False, dtype: AnyValue = "int32",
+) -> Expr: ...  # fmt: skip
 @overload
 def build_topk(
-    data: Expr,
-    k: AnyValue = 1,
-    axis: int = -1,
-    ret_type: str = "both",
-    is_ascend: bool = False,
-    dtype: AnyValue = "int32",
-) -> Expr | TupleWrapper: ...
+    data: Expr, k: AnyValue = 1, axis: int = -1, ret_type: str = "both",
+    is_ascend: bool = False, dtype: AnyValue = "int32",
+) -> Expr | TupleWrapper: ...  # fmt: skip
 @builder("topk")
 def build_topk(
     data: Expr,

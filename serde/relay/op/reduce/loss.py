@@ -11,6 +11,7 @@ from serde.relay.ir import Expr, Fusion, FusionPattern, InRange, Tuple, const, r
 from serde.relay.ir.precision import as_dtype, wide_dtype
 from serde.relay.ir.registry import Arguments, Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir.traits import Commutative
 from serde.relay.ir.types import TensorType
 from serde.relay.op.activation import log_softmax
 
@@ -105,6 +106,49 @@ def nll_loss(
     elif reduction == "sum":
         losses = losses.sum()
     return np.asarray(losses).astype(predictions.dtype)
+
+
+def _mean_entropy_type(x: TensorType, y: TensorType) -> TensorType:
+    require_float(x)
+    if x.rank != 2 or y.rank != 2:
+        raise TypeInferenceError(f"expected two matrices, found {x!r} and {y!r}")
+    _ = [join_dim(one, other) for one, other in zip(x.shape, y.shape, strict=True)]
+    return TensorType((), require_same_dtype(x, y))
+
+
+def _decompose_mean_entropy(x: Expr, y: Expr) -> Expr:
+    wide = wide_dtype(tensor_type(x).dtype)
+    products = call("multiply", *(as_dtype(each, wide) for each in (x, y)))
+    mean = call("mean", call("sum", products, axis=(1,)))
+    return as_dtype(call("negative", mean), tensor_type(x).dtype)
+
+
+_TARGETS = tensor((3, 4), low=0, high=1)
+
+
+@relay_op(
+    "nn.cross_entropy_with_logits",
+    traits=[Commutative],
+    infer=_mean_entropy_type,
+    decompose=_decompose_mean_entropy,
+    samples=[sample((3, 4), _TARGETS)],
+)
+def cross_entropy_with_logits(x: Array, y: Array) -> Array:
+    """``-sum(x * y) / n`` of log probabilities and targets, each of the shape ``(n, classes)``."""
+    total = (x.astype(np.float64) * y).sum()
+    return np.asarray(-total / np.float64(len(x))).astype(x.dtype)
+
+
+@relay_op(
+    "nn.cross_entropy",
+    infer=_mean_entropy_type,
+    decompose=lambda x, y: _decompose_mean_entropy(call("log", x), y),
+    samples=[sample(tensor((3, 4), low=0.1, high=1), _TARGETS)],
+)
+def cross_entropy(x: Array, y: Array) -> Array:
+    """``-sum(log(x) * y) / n`` of probabilities and targets, each of the shape ``(n, classes)``."""
+    with np.errstate(divide="ignore"):
+        return cross_entropy_with_logits(np.log(x), y)
 
 
 def _cross_entropy_type(

@@ -388,50 +388,25 @@ def _first(data: Array, stays: Array) -> Array:
 
 @overload
 def build_non_max_suppression(
-    data: Expr,
-    valid_count: Expr,
-    indices: Expr,
-    max_output_size: AnyValue = -1,
-    iou_threshold: AnyValue = 0.5,
-    force_suppress: bool = False,
-    top_k: int = -1,
-    coord_start: int = 2,
-    score_index: int = 1,
-    id_index: int = 0,
-    return_indices: Literal[True] = True,
-    invalid_to_bottom: bool = False,
-) -> TupleWrapper: ...
+    data: Expr, valid_count: Expr, indices: Expr, max_output_size: AnyValue = -1,
+    iou_threshold: AnyValue = 0.5, force_suppress: bool = False, top_k: int = -1,
+    coord_start: int = 2, score_index: int = 1, id_index: int = 0,
+    return_indices: Literal[True] = True, invalid_to_bottom: bool = False,
+) -> TupleWrapper: ...  # fmt: skip
 @overload
 def build_non_max_suppression(
-    data: Expr,
-    valid_count: Expr,
-    indices: Expr,
-    max_output_size: AnyValue = -1,
-    iou_threshold: AnyValue = 0.5,
-    force_suppress: bool = False,
-    top_k: int = -1,
-    coord_start: int = 2,
-    score_index: int = 1,
-    id_index: int = 0,
-    *,
-    return_indices: Literal[False],
-    invalid_to_bottom: bool = False,
-) -> Expr: ...
+    data: Expr, valid_count: Expr, indices: Expr, max_output_size: AnyValue = -1,
+    iou_threshold: AnyValue = 0.5, force_suppress: bool = False, top_k: int = -1,
+    coord_start: int = 2, score_index: int = 1, id_index: int = 0,
+    *, return_indices: Literal[False], invalid_to_bottom: bool = False,
+) -> Expr: ...  # fmt: skip
 @overload
 def build_non_max_suppression(
-    data: Expr,
-    valid_count: Expr,
-    indices: Expr,
-    max_output_size: AnyValue = -1,
-    iou_threshold: AnyValue = 0.5,
-    force_suppress: bool = False,
-    top_k: int = -1,
-    coord_start: int = 2,
-    score_index: int = 1,
-    id_index: int = 0,
-    return_indices: bool = True,
-    invalid_to_bottom: bool = False,
-) -> Expr | TupleWrapper: ...
+    data: Expr, valid_count: Expr, indices: Expr, max_output_size: AnyValue = -1,
+    iou_threshold: AnyValue = 0.5, force_suppress: bool = False, top_k: int = -1,
+    coord_start: int = 2, score_index: int = 1, id_index: int = 0,
+    return_indices: bool = True, invalid_to_bottom: bool = False,
+) -> Expr | TupleWrapper: ...  # fmt: skip
 @builder("vision.non_max_suppression")
 def build_non_max_suppression(
     data: Expr, valid_count: Expr, indices: Expr, max_output_size: AnyValue = -1,

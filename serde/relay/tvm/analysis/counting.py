@@ -8,17 +8,22 @@ from math import prod
 
 from serde.errors import RelayError
 from serde.relay.ir import Call, Expr, IRModule, Op, TensorType, TupleWrapper, Type, astuple
+from serde.relay.ir.registry import called_name, is_call
 from serde.relay.tvm.analysis.variables import parts, post_order
 
-__all__ = ["count_layers", "get_total_mac_number", "list_fake_quantized_op_freqs", "list_op_freqs"]
+__all__ = [
+    "count_layers", "get_total_mac_number", "list_fake_quantized_op_freqs", "list_op_freqs",
+    "op_frequencies",
+]  # fmt: skip
 
 
 def list_op_freqs(mod: IRModule) -> dict[str, int]:
     """Return how often ``main`` calls each operator, by its name."""
-    return _frequencies(post_order(mod["main"]))
+    return op_frequencies(post_order(mod["main"]))
 
 
-def _frequencies(nodes: Sequence[Expr]) -> dict[str, int]:
+def op_frequencies(nodes: Sequence[Expr]) -> dict[str, int]:
+    """Return how often nodes call each operator, by its name."""
     calls = (node.op for node in nodes if isinstance(node, Call))
     return dict(Counter(op.name for op in calls if isinstance(op, Op)))
 
@@ -31,13 +36,9 @@ def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
     """
     total: Counter[str] = Counter()
     for node in post_order(mod["main"]):
-        if _calls(node, "qnn.quantize"):
-            total.update(_frequencies(_region(node)))
+        if is_call(node, "qnn.quantize"):
+            total.update(op_frequencies(_region(node)))
     return dict(total)
-
-
-def _calls(node: Expr, name: str) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == name
 
 
 def _region(quantize: Expr) -> list[Expr]:
@@ -47,10 +48,10 @@ def _region(quantize: Expr) -> list[Expr]:
     pending = [quantize]
     while pending:
         node = pending.pop()
-        if node in seen or _calls(node, "qnn.dequantize"):
+        if node in seen or is_call(node, "qnn.dequantize"):
             continue
         seen.add(node)
-        if isinstance(node, Call) and _calls(node, "qnn.quantize"):
+        if is_call(node, "qnn.quantize"):
             pending.append(node.args[0])
         else:
             found.append(node)
@@ -70,8 +71,9 @@ def count_layers(expr: Expr | TupleWrapper | IRModule, valid_ops: Sequence[str])
     root = expr["main"] if isinstance(expr, IRModule) else astuple(expr)
     depth: dict[Expr, int] = {}
     for node in post_order(root):
-        own = isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in valid_ops
-        depth[node] = own + max((depth[each] for each in parts(node)), default=0)
+        depth[node] = is_call(node, *valid_ops) + max(
+            (depth[each] for each in parts(node)), default=0
+        )
     return depth[root]
 
 
@@ -88,7 +90,7 @@ def get_total_mac_number(expr: Expr | TupleWrapper) -> int:
 
 
 def _macs(call: Call) -> int:
-    name = call.op.name if isinstance(call.op, Op) else ""
+    name = called_name(call)
     if call.type is None or name not in _COUNTED:
         return 0
     data, weight = (_shape(arg.type) for arg in call.args[:2])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serde.errors import RelayError
-from serde.relay.ir import Call, Expr, IRModule, Op, Tuple, TupleGetItem, Var
+from serde.relay.ir import Call, Expr, IRModule, Tuple, TupleGetItem, Var, is_call
 from serde.relay.ir.visit import post_order as operands_first
 from serde.relay.tvm.analysis.variables import post_order
 
@@ -32,13 +32,9 @@ def search_fc_transpose(expr: Expr) -> list[str]:
     """Return the names of weights that reach ``nn.dense`` through a ``transpose``."""
     found: dict[str, None] = {}
     for node in post_order(expr):
-        if not _calls(node, "nn.dense"):
+        if not is_call(node, "nn.dense"):
             continue
-        weight = node.args[1]  # type: ignore[attr-defined]
-        if _calls(weight, "transpose") and isinstance(weight.args[0], Var):
+        weight = node.args[1]
+        if is_call(weight, "transpose") and isinstance(weight.args[0], Var):
             found[weight.args[0].name_hint] = None
     return list(found)
-
-
-def _calls(node: Expr, name: str) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == name

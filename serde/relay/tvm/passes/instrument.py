@@ -8,10 +8,12 @@ from typing import Any as AnyValue
 
 from serde.core.records import dataclass, field
 from serde.relay.ir.module import IRModule
+from serde.relay.transform.base import Pass
 from serde.relay.transform.context import PassInfo
 
 __all__ = [
-    "PassInstrument", "PassTimingInstrument", "PrintAfterAll", "PrintBeforeAll", "pass_instrument",
+    "PassInstrument", "PassTimingInstrument", "PrintAfterAll", "PrintBeforeAll", "PrintIR",
+    "pass_instrument",
 ]  # fmt: skip
 
 
@@ -114,3 +116,17 @@ class PrintAfterAll(PassInstrument):
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         """Print the module."""
         print(f"After {info.name}:\n{mod}\n")
+
+
+@dataclass(frozen=True)
+class PrintIR(Pass):
+    """Prints a module between other passes, and leaves it as it is."""
+
+    name = "PrintIR"
+    header: str = ""
+    show_meta_data: bool = False
+
+    def run(self, mod: IRModule) -> tuple[IRModule, bool]:
+        """Print the module behind the header."""
+        print(f"PrintIR({self.header}):\n{mod.astext(self.show_meta_data)}")
+        return mod, False
