@@ -64,6 +64,35 @@ class _TwoResults:
 
 
 @I.ir_module
+class _Scalars:
+    @T.prim_func(s_tir=True)
+    def g(
+        A: T.Buffer((8, 16), "float32"),
+        B: T.Buffer((8,), "float32"),
+        C: T.Buffer((8,), "float32"),
+    ):
+        for i, j in T.grid(8, 16):
+            with T.sblock("b"):
+                vi, vj = T.axis.remap("SR", [i, j])
+                T.reads(A[vi, vj])
+                T.writes(B[vi], C[vi])
+                with T.init():
+                    B[vi] = T.float32(0)
+                    C[vi] = T.float32(0)
+                total: T.float32 = B[vi] + A[vi, vj]
+                squares: T.float32 = C[vi] + A[vi, vj] * A[vi, vj]
+                B[vi] = total
+                C[vi] = squares
+
+    @R.function
+    def main(x: R.Tensor((8, 16), "float32")):
+        cls = _Scalars
+        types = [R.Tensor((8,), "float32"), R.Tensor((8,), "float32")]
+        gv = R.call_tir(cls.g, (x,), out_ty=types)
+        return gv
+
+
+@I.ir_module
 class _Scheduled:
     @T.prim_func(s_tir=True)
     def g(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8,), "float32")):
@@ -218,6 +247,7 @@ class _BegunAgain:
 READ: dict[str, Any] = {
     "transposed": _Transposed,
     "two results": _TwoResults,
+    "scalars": _Scalars,
     "scheduled": _Scheduled,
     "decomposed": _Decomposed,
     "in place": _InPlace,

@@ -63,6 +63,7 @@ class Reader:
         self._loops: list[Axis] = []
         self._conditions: list[Node] = []
         self._begun: dict[int, Node] = {}
+        self._cells: dict[int, Node | None] = {}  # What scalars of blocks hold, None so far.
         self._depth = 0
         self.stages: list[Stage] = []
 
@@ -145,7 +146,7 @@ class Reader:
             raise Unsupported(f"block {block.name_hint} begins with something else than a value")
         self._begun = begun | {handle_of(x.buffer): self.node(x.value) for x in stores}
         body = _leaves(block.body)
-        if {type(each).__name__ for each in body} & {"BufferStore", *_BINDINGS}:
+        if {type(each).__name__ for each in body} & {"BufferStore", "AllocBuffer", *_BINDINGS}:
             self._store(block.name_hint, body)
         else:
             self.read(block.body)
@@ -177,6 +178,13 @@ class Reader:
             kind = type(each).__name__
             if kind in _BINDINGS:
                 self._define(each.var, self.node(each.value))
+            elif kind == "AllocBuffer" and self._is_scalar(each.buffer):
+                self._kept.append(each.buffer)
+                self._cells[handle_of(each.buffer)] = None
+            elif kind == "BufferStore" and handle_of(each.buffer) in self._cells:
+                if self._cells[handle_of(each.buffer)] is not None:
+                    raise Unsupported(f"block {name} changes a variable of its own")
+                self._cells[handle_of(each.buffer)] = self.node(each.value)
             elif kind == "BufferStore":
                 stores.append(each)
             else:
@@ -189,6 +197,9 @@ class Reader:
             if len(set(filled)) < len(filled) or not read.isdisjoint(filled):
                 raise Unsupported(f"block {name} reads what it has filled before")
         self.stages += made
+
+    def _is_scalar(self, buffer: AnyValue) -> bool:
+        return all(self._plain(each) == 1 for each in buffer_type(buffer).shape)
 
     def _stage(self, name: str, store: AnyValue) -> Stage:
         value, indices = self.node(store.value), tuple(map(self.node, store.indices))
@@ -276,6 +287,9 @@ class Reader:
             return self.node(expr.body)
         if kind in ("TensorLoad", "BufferLoad"):
             source = expr.source if kind == "TensorLoad" else expr.buffer
+            held = self._cells.get(handle_of(source))
+            if held is not None:
+                return held
             return Node("load", dtype, tuple(map(self.node, expr.indices)), handle_of(source))
         if kind == "Call" and hasattr(expr.op, "name"):
             kind, args = str(expr.op.name).rpartition(".")[2], expr.args
