@@ -67,9 +67,7 @@ class _TwoResults:
 class _Scalars:
     @T.prim_func(s_tir=True)
     def g(
-        A: T.Buffer((8, 16), "float32"),
-        B: T.Buffer((8,), "float32"),
-        C: T.Buffer((8,), "float32"),
+        A: T.Buffer((8, 16), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")
     ):
         for i, j in T.grid(8, 16):
             with T.sblock("b"):
