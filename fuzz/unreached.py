@@ -126,7 +126,7 @@ UNREACHED: Final[Mapping[str, Mapping[str, str]]] = {
         "if opened.size > MAX_SCRIPT_BYTES:": "large",
     },
     "relax/loading.py": {
-        'if main != "main":': "live",
+        'if changed or main != "main":': "live",
         'raise OptionError(f"params: {name} is no tensor': "live",
         "if function:": "live",
         "given = []": "live",

@@ -8,11 +8,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from copy import copy
 from itertools import zip_longest
 from typing import Any, Final
 
 from serde.core.progress import Progress, listening
-from serde.core.records import asdict, dataclass, field, fields, replace
+from serde.core.records import asdict, dataclass, field, fields
 from serde.core.texts import size_text
 
 __all__ = [
@@ -22,6 +23,9 @@ __all__ = [
 
 _LOG = logging.getLogger("serde")
 _LOG.addHandler(logging.NullHandler())
+
+_TRIED: Final = ("allowed", "fallbacks", "notes", "facts")
+"""Fields of a report that a step adds to which may be taken back."""
 
 NOT_SHOWN = ("on_progress", "_logged")
 """Fields of a report that are no part of what it says."""
@@ -385,14 +389,15 @@ class Report:
 
     def trial(self) -> Report:
         """Return a report for a step that may be taken back."""
-        return replace(
-            self, issues=[], allowed=[*self.allowed], fallbacks=[*self.fallbacks],
-            notes=[*self.notes], facts={**self.facts},
-        )  # fmt: skip
+        made = copy(self)
+        made.issues = []
+        for name in _TRIED:
+            setattr(made, name, copy(getattr(self, name)))
+        return made
 
     def adopt(self, trial: Report) -> None:
         """Take over what a step has found that is not taken back."""
-        for name in ("allowed", "fallbacks", "notes", "facts"):
+        for name in _TRIED:
             setattr(self, name, getattr(trial, name))
 
     @property

@@ -97,6 +97,12 @@ def test_no_weight_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert all(each.is_open for each in serde.route(path))
 
 
+@pytest.mark.parametrize("flags", [["--for", "webnn"], ["--opset", "auto"]])
+def test_the_command_tries_versions(tmp_path: Path, flags: list[str]) -> None:
+    path = str(save(tmp_path / "m.onnx", "Erf"))
+    assert main(["convert", path, str(tmp_path / "made.onnx"), *flags]) == 0
+
+
 def test_the_command_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(save(tmp_path / "m.onnx", "Erf"))
     assert main(["route", path, "-q"]) == 0
