@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any as AnyValue
+from typing import TYPE_CHECKING, Any as AnyValue
 
 from serde.api import to_relay
 from serde.bridge.formats import get_bridge
@@ -331,8 +331,10 @@ def _arrays(model: RelayModel) -> dict[str, NDArray]:
     return {name: model.params[name].array().view(NDArray) for name in names}
 
 
-def __getattr__(name: str) -> AnyValue:
-    raise AttributeError(
-        f"relay.frontend.{name} is not in serde: the tools of Keras, TensorFlow, Paddle and the "
-        "like write ONNX or TFLite, which from_onnx and from_tflite read"
-    )
+if not TYPE_CHECKING:  # For a checker of types a name that is not here is a mistake.
+
+    def __getattr__(name: str) -> AnyValue:
+        raise AttributeError(
+            f"relay.frontend.{name} is not in serde: the tools of Keras, TensorFlow, Paddle and "
+            "the like write ONNX or TFLite, which from_onnx and from_tflite read"
+        )
