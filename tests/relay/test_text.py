@@ -595,3 +595,13 @@ def test_a_name_whose_spelling_is_taken_comes_back() -> None:
     mod = relay.IRModule.from_expr(relay.Function(variables, relay.Tuple(variables)))
     back = relay.fromtext(InferType()(mod).astext())
     assert [param.name_hint for param in back["main"].params] == names
+
+
+def test_what_a_branch_names_has_its_line_before_others_use_it() -> None:
+    x, condition = relay.var("x", shape=(3,)), relay.var("c", shape=(), dtype="bool")
+    shared = relay.exp(x)
+    chosen = relay.If(condition, relay.abs(shared), x)
+    result = relay.Tuple([relay.cast(x, "int32"), chosen, relay.sqrt(relay.negative(shared))])
+    function = relay.Function([x, condition], result)
+    module = relay.transform.InferType()(relay.IRModule.from_expr(function))
+    relay.assert_structural_equal(relay.fromtext(module.astext()), module)

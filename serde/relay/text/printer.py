@@ -58,6 +58,9 @@ __all__ = [
     "HEADER", "attribute_text", "print_expr", "print_module", "spell_attribute"]  # fmt: skip
 
 HEADER: Final = '#[version = "0.0.5"]\n'
+_FLAT: Final = (Call, Tuple, TupleGetItem)
+"""What has no lines inside."""
+
 _BODY: Final = "\0"
 """Stands in no text; around the number of a body while its lines are not yet put there."""
 
@@ -368,6 +371,8 @@ class _Printer(DataPrinter):
         for node in nodes:
             if self._is_pending(node):
                 self._texts[node] = yield self._compound(node)
+                if not isinstance(node, _FLAT):  # Lines inside it are of use to what follows.
+                    self._name(node)
         return [self._name(node) for node in nodes]
 
     def _tuple(self, node: Tuple) -> Step:
