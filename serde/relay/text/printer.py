@@ -394,8 +394,6 @@ class _Printer(DataPrinter):
         operation = node.op
         if self._strict and isinstance(operation, OpDef) and operation.name.startswith("serde."):
             return (yield from self._extension_call(node))
-        if not isinstance(operation, OpDef) and self._is_pending(operation):
-            self._texts[operation] = yield self._compound(operation)
         parts = yield from self._operands(node.args)
         if isinstance(operation, OpDef):
             callee = operation.name
