@@ -10,7 +10,7 @@ import numpy as np
 
 from serde.core import ArrayWeight, Weight, numpy_dtype
 from serde.errors import ConverterBug, Unsupported
-from serde.relay.ir import Constant, Expr, SequenceType, TensorType, Type, Var, value_types
+from serde.relay.ir import Expr, SequenceType, TensorType, Type, Var, value_types
 from serde.relay.run.computed import ComputedWeight
 from serde.tflite.graph import GraphScope, Value
 from serde.tflite.model import Operator, Quantization, Subgraph, Tensor
@@ -228,10 +228,6 @@ class ExportContext(walk.ExportContext[Value]):
         """Return the weight that an expression of constants and weights alone is."""
         if not all(each.is_known for each in values.values()):
             return None
-        if isinstance(root, Constant):
-            return self.const(root.data)
-        if root in values:
-            return values[root]
         sources = {
             leaf: self.weights[value.weight]
             for leaf, value in values.items()

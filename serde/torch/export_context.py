@@ -12,7 +12,7 @@ import numpy as np
 from serde.core.records import dataclass, field, replace
 from serde.core.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 from serde.errors import ConverterBug, Unsupported
-from serde.relay.ir import Any, Constant, Dim, Expr, SequenceType, TensorType, Var
+from serde.relay.ir import Any, Dim, Expr, SequenceType, TensorType, Var
 from serde.relay.run.computed import ComputedWeight
 from serde.torch import program as tree
 from serde.torch.blocks import Block
@@ -437,10 +437,6 @@ class ExportContext(walk.ExportContext[Value]):
         """Return the weight that an expression of constants and weights alone is."""
         if not all(each.is_known for each in values.values()):
             return None
-        if isinstance(root, Constant):
-            return self.const(root.data)
-        if root in values:
-            return values[root]
         sources = {
             leaf: self.weights[value.name]
             for leaf, value in values.items()

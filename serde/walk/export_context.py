@@ -331,7 +331,10 @@ class ExportContext(NodeContext[ValueT]):
         function = EvaluateConstants().transform(Function(free, astuple(build(*leaves_of))))
         used, pairs = set(post_order(function.body)), zip(leaves_of, operands, strict=True)
         given: dict[Expr, ValueT] = {leaf: x for leaf, x in pairs if leaf in used}
-        known = self.computed_weight(function.body, given)
+        root = function.body
+        if isinstance(root, Constant):
+            return self.const(root.data)
+        known = given[root] if root in given else self.computed_weight(root, given)
         if known is not None:
             return known
         legal = Decompose(self.can_write, self._table.expansion).transform(function)

@@ -12,7 +12,7 @@ import numpy as np
 import serde.relay as relay
 from serde.core.weights import Weight, numpy_dtype
 from serde.coreml.value import Argument, Builder, Held, Value
-from serde.relay.ir import Call, Constant, Dim, Expr, TensorType, Var
+from serde.relay.ir import Call, Dim, Expr, TensorType, Var
 from serde.relay.run.computed import ComputedWeight
 from serde.walk import export_context as walk
 from serde.walk.export_context import SymbolTable, Writing
@@ -188,10 +188,6 @@ class ExportContext(walk.ExportContext[Value]):
         """Return the weight that an expression of constants and weights alone is."""
         if not all(each.is_known for each in values.values()):
             return None
-        if isinstance(root, Constant):
-            return self.const(root.data)
-        if root in values:
-            return values[root]
         sources = {
             variable: _as_typed(value.weight, value.type)
             for variable, value in values.items()

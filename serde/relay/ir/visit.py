@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import is_
 
 from serde.relay.ir.adt import Clause, Match, replace_pattern_vars
@@ -24,8 +24,9 @@ from serde.relay.ir.refs import RefCreate, RefRead, RefWrite
 from serde.relay.ir.registry import OpDef, infer_call
 
 __all__ = [
-    "Binding", "binding_order", "bound_vars", "check_constant", "children", "free_vars", "has_kind",
-    "kinds", "post_order", "rebuild", "rewrite", "rewrite_function", "use_counts",
+    "Binding", "add_reached", "binding_order", "bound_vars", "check_constant", "children",
+    "free_vars", "has_kind", "kinds", "post_order", "rebuild", "rewrite", "rewrite_function",
+    "use_counts",
 ]  # fmt: skip
 
 
@@ -138,6 +139,18 @@ def _steps(node: Expr) -> Iterator[Expr | Binding]:
     if isinstance(node, Match):
         return iter((node.data, Binding(node), *node.below[1:]))
     return iter(children(node))
+
+
+def add_reached(seen: set[Expr], roots: Iterable[Expr], values: Mapping[Expr, Expr]) -> None:
+    """Add to `seen` the nodes below `roots`, and below the `values` of those among them."""
+    pending = list(roots)
+    while pending:
+        node = pending.pop()
+        if node not in seen:
+            seen.add(node)
+            pending.extend(children(node))
+            if node in values:
+                pending.append(values[node])
 
 
 def bound_vars(nodes: Iterable[Expr]) -> set[Var]:

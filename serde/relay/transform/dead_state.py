@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from serde.core.records import dataclass
 from serde.relay.ir import Call, Expr, Function, Let, OpDef, Tuple, TupleGetItem, Var, call
 from serde.relay.ir.types import TupleType
-from serde.relay.ir.visit import children, post_order, rewrite_function, use_counts
+from serde.relay.ir.visit import add_reached, children, post_order, rewrite_function, use_counts
 
 __all__ = ["without_dead_states"]
 
@@ -130,14 +130,7 @@ def _find_live(loop: _Loop, used: set[int]) -> _Live:
     pending = [*loop.leading, *(loop.rows[index] for index in rows)]
     pending += [params[loop.first + index] for index in range(count) if index in used]
     seen: set[Expr] = set()
-    while pending:
-        node = pending.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        pending.extend(children(node))
-        if node in values:
-            pending.append(values[node])
+    add_reached(seen, pending, values)
     captures = range(len(params) - loop.captured)
     return _Live(
         tuple(index for index in range(count) if params[loop.first + index] in seen),

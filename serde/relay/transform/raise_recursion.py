@@ -31,7 +31,15 @@ from serde.relay.ir.expr import (
     const,
 )
 from serde.relay.ir.types import SequenceType, TensorType, accepts
-from serde.relay.ir.visit import children, free_vars, kinds, post_order, rewrite, rewrite_function
+from serde.relay.ir.visit import (
+    add_reached,
+    children,
+    free_vars,
+    kinds,
+    post_order,
+    rewrite,
+    rewrite_function,
+)
 from serde.relay.transform.base import Pass
 from serde.relay.transform.fold_shape import shape_value
 from serde.relay.transform.inline_calls import ToGraphNormalForm
@@ -154,17 +162,8 @@ class _Recursion:
 
     def reached(self, roots: Iterable[Expr], seen: set[Expr] | None = None) -> set[Expr]:
         """Return the nodes below `roots`, the values of the lets around the ``if`` included."""
-        values: dict[Expr, Expr] = {let.var: let.value for let in self.lets}
         seen = set() if seen is None else seen
-        pending = list(roots)
-        while pending:
-            node = pending.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            pending.extend(children(node))
-            if node in values:
-                pending.append(values[node])
+        add_reached(seen, roots, {let.var: let.value for let in self.lets})
         return seen
 
     def within_lets(self, value: Expr) -> Expr:
