@@ -162,8 +162,8 @@ class _Reader:
             "relay.Function": self._function,
             "relay.TensorType": self._tensor_type,
             **dict.fromkeys(("tir.Var", "tir.SizeVar", "Variable", "SizeVar"), self._symbol),
-            **{f"tir.{key}": self._arithmetic(combine) for key, combine in _ARITHMETIC.items()},
             **{key: self._arithmetic(combine) for key, combine in _ARITHMETIC.items()},
+            **{f"tir.{key}": self._arithmetic(combine) for key, combine in _ARITHMETIC.items()},
             **{key: self._plain(kind) for kind in KINDS for key in kind.keys},
             "Span": self._span,
             "SequentialSpan": self._spans,
@@ -330,10 +330,7 @@ class _Reader:
         return (yield from self._name(node))
 
     def _name(self, node: Node) -> Step:
-        """Read a name: the number of a string's node; before 0.7 the text itself.
-
-        Type variables had it from a variable of arithmetic then.
-        """
+        """Read a name: the number of a string's node; before 0.7 the text, or a variable's."""
         if "var" in node.fields:
             node = self._attributes.node(_integer(node.fields["var"]))
         text = _text(node.fields.get("name_hint", node.fields.get("name")))

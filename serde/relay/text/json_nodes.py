@@ -172,10 +172,9 @@ class NodeWriter:
         index = self.reserve()
         fields = {}
         for name, value in values.items():
-            if name == "exclusive" and not value and definition.meta_class:
-                fields[name] = "0"  # What TVM's builders pass on where none is given.
-            elif is_object(definition, name):
-                fields[name] = str(self.value(value, boxed=is_boxed(definition, name)))
+            if is_object(definition, name):
+                given = None if name == "exclusive" and not value else value  # As TVM's builders.
+                fields[name] = str(self.value(given, boxed=is_boxed(definition, name)))
             else:
                 fields[name] = place_text(value)
         for name, text in UNSET_ATTRIBUTES.get(definition.name, {}).items():

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator
 
 from serde.relay.ir import Constructor, IRModule, Match, children
 from serde.relay.ir.expr import Call, Expr, Function, Let, TupleWrapper, Var, astuple
@@ -70,14 +69,12 @@ def _variables(expr: Expr | TupleWrapper) -> tuple[list[Var], list[Var]]:
     for node in _pre_order(expr):
         if isinstance(node, Var):
             met.setdefault(node)
-        binds: Iterable[Var] = ()
-        if isinstance(node, Function):
-            binds = node.params
+        elif isinstance(node, Function):
+            bound.update(dict.fromkeys(node.params))
         elif isinstance(node, Let):
-            binds = (node.var,)
+            bound.setdefault(node.var)
         elif isinstance(node, Match):
-            binds = chain.from_iterable(clause.variables for clause in node.clauses)
-        bound.update(dict.fromkeys(binds))
+            bound.update(dict.fromkeys(each for one in node.clauses for each in one.variables))
     return list(met), list(bound)
 
 

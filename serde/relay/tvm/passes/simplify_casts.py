@@ -171,11 +171,9 @@ def _join_clips(first: Call, cast: Expr, second: Call) -> Expr:
     """Return one clip and the cast behind it, where the cast has all that `first` lets through."""
     low, high = first.attrs["a_min"], first.attrs["a_max"]
     least, most = max(low, second.attrs["a_min"]), min(high, second.attrs["a_max"])
-    kinds = {numpy_dtype(_dtype(each)).kind for each in (first, cast)}
-    whole = all(bound == math.floor(bound) for bound in (least, most) if math.isfinite(bound))
-    if not (kinds <= set("iu") and whole and least <= most):
-        return second
-    if not _holds(_dtype(first), _dtype(cast), low, high):
+    integers = all(numpy_dtype(_dtype(each)).kind in "iu" for each in (first, cast))
+    whole = least <= most and float(least).is_integer() and float(most).is_integer()
+    if not (integers and whole and _holds(_dtype(first), _dtype(cast), low, high)):
         return second
     one = call("clip", _operand(first), a_min=least, a_max=most, span=second.span)
     return call("cast", one, dtype=_dtype(cast), span=second.span)
