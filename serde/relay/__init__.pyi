@@ -257,12 +257,12 @@ def cosh(data: Expr) -> Expr:
     """``y = (exp(x) + exp(-x)) / 2``."""
 
 def cumprod(
-    data: Expr, axis: int | None = None, dtype: DType | None = None, exclusive: bool = False
+    data: Expr, axis: int | None = None, dtype: DType | None = None, exclusive: bool | None = None
 ) -> Expr:
     """``y[i] = prod(x[j] for j <= i)`` along `axis`, or of the flat tensor; with `exclusive` for j < i."""
 
 def cumsum(
-    data: Expr, axis: int | None = None, dtype: DType | None = None, exclusive: bool = False
+    data: Expr, axis: int | None = None, dtype: DType | None = None, exclusive: bool | None = None
 ) -> Expr:
     """``y[i] = sum(x[j] for j <= i)`` along `axis`, or of the flat tensor; with `exclusive` for j < i."""
 

@@ -10,6 +10,7 @@ it needs; :meth:`_Reader.build` keeps the stack, however deep the graph is.
 from __future__ import annotations
 
 import base64
+import operator
 from collections.abc import Callable, Generator, Mapping, Sequence
 from itertools import chain
 from typing import Any as AnyValue, Final
@@ -50,6 +51,10 @@ Step = Generator[int, AnyValue, AnyValue]
 
 _DEFAULTS: Final = {"complete": "1", "kind": "0"}
 _LATER: Final = ("type_params", "type_constraints")
+_ARITHMETIC: Final[dict[str, Callable[[AnyValue, AnyValue], AnyValue]]] = {
+    "Add": operator.add, "Sub": operator.sub, "Mul": operator.mul, "FloorDiv": operator.floordiv,
+}  # fmt: skip
+"""What lengths are computed by; before 0.7 without ``tir.``."""
 """Fields that the oldest files lack."""
 
 _MAX_EXPANDED: Final = 1_000_000
@@ -156,22 +161,19 @@ class _Reader:
             "relay.Call": self._call,
             "relay.Function": self._function,
             "relay.TensorType": self._tensor_type,
-            "tir.Var": self._symbol,
-            "tir.SizeVar": self._symbol,
-            "tir.Add": self._arithmetic(lambda a, b: a + b),
-            "tir.Sub": self._arithmetic(lambda a, b: a - b),
-            "tir.Mul": self._arithmetic(lambda a, b: a * b),
-            "tir.FloorDiv": self._arithmetic(lambda a, b: a // b),
+            **dict.fromkeys(("tir.Var", "tir.SizeVar", "Variable", "SizeVar"), self._symbol),
+            **{key: self._arithmetic(combine) for key, combine in _ARITHMETIC.items()},
+            **{f"tir.{key}": self._arithmetic(combine) for key, combine in _ARITHMETIC.items()},
             **{key: self._plain(kind) for kind in KINDS for key in kind.keys},
             "Span": self._span,
             "SequentialSpan": self._spans,
             "VirtualDevice": self._device,
         }
 
-    def whole(self, *, loose: bool) -> IRModule | Expr | Type:
+    def whole(self, *, loose: bool) -> AnyValue:
         """Return what the graph stands for: a module, or if `loose` whatever it is."""
         value = self.build(self._root)
-        if isinstance(value, IRModule) or (loose and isinstance(value, (Expr, Type))):
+        if isinstance(value, IRModule) or (loose and isinstance(value, (Expr, Type, SymDim))):
             return value
         if isinstance(value, Expr) and not isinstance(value, Op):
             return IRModule.from_expr(value)
@@ -328,8 +330,10 @@ class _Reader:
         return (yield from self._name(node))
 
     def _name(self, node: Node) -> Step:
-        """Read a name: the number of a string's node, or since before 0.7 the text itself."""
-        text = _text(node.fields.get("name_hint"))
+        """Read a name: the number of a string's node; before 0.7 the text, or a variable's."""
+        if "var" in node.fields:
+            node = self._attributes.node(_integer(node.fields["var"]))
+        text = _text(node.fields.get("name_hint", node.fields.get("name")))
         index = self._attributes.string_node(text)
         return text if index is None else (yield index)
 
@@ -420,7 +424,7 @@ class _Reader:
             right = yield node.reference("b")
             if not all(isinstance(each, (int, SymDim, Any)) for each in (left, right)):
                 raise ValueError("a dimension is no sum, product or quotient of dimensions")
-            if node.key == "tir.FloorDiv" and right == 0:
+            if node.key.endswith("FloorDiv") and right == 0:
                 raise ValueError("a dimension is divided by zero")
             value = combine(left, right)
             if isinstance(value, int) and abs(value) >= 2**63:

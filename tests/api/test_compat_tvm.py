@@ -28,9 +28,11 @@ from tvm import relay, te, tir, autotvm
 from tvm.contrib import graph_executor
 from tvm.ir.module import IRModule
 from tvm.ir.instrument import pass_instrument
+from tvm.relay.backend.interpreter import ConstructorValue
 from tvm.relay.op.nn import conv2d
 from tvm.relay.op.annotation import compiler_begin
 from tvm.relay.dataflow_pattern import *
+from tvm.relay.backend import te_compiler
 import serde.relay
 from serde.core.optional import is_installed, require
 
@@ -40,12 +42,24 @@ assert conv2d is relay.nn.conv2d and compiler_begin is relay.op.annotation.compi
 assert tvm.device("llvm -mcpu=znver3", 1) == tvm.cpu(1) and tvm.nd.array([1]).numpy() == 1
 with tvm.target.Target("llvm -mcpu=znver3", host="c") as target:
     assert target.kind.name == "llvm" and str(target) == "llvm -mcpu=znver3"
-n = te.size_var("n")
+lists = relay.prelude.Prelude(tvm.IRModule()).mod
+ex = relay.create_executor(mod=lists)
+assert isinstance(ex.evaluate(relay.Tuple([relay.const(1)])), tvm.runtime.container.ADT)
+assert isinstance(ex.evaluate(lists.get_constructor("List", "Nil")()), ConstructorValue)
+assert isinstance({}, tvm.ir.container.Map)
+for name, device in tvm.testing.enabled_targets():
+    assert tvm.target.Target(name).kind.name == "llvm" and device == tvm.cpu()
+tvm.testing.assert_allclose([1, 0.1], [1.01, 0.11], 1e-2, 1e-2)
+try:
+    tvm.testing.assert_allclose([1.0], [1.01], 1e-3)
+except AssertionError:
+    n = te.size_var("n")
+assert relay.TensorType((tir.indexdiv(n, 4),)) == relay.TensorType((n // 4,))
 assert isinstance(n, tir.Var) and not isinstance(3, tir.Var)
 x = relay.var("x", relay.TensorType((n, tir.IntImm("int32", 3), tir.Any())))
 assert str(relay.nn.relu(x).checked_type) == "Tensor[(n, 3, ?), float32]"
 for use in (lambda: relay.build(x), lambda: te.compute, lambda: graph_executor.GraphModule(x),
-            lambda: tvm.build(x), lambda: autotvm.task.create):
+            lambda: tvm.build(x), lambda: te_compiler.get(), lambda: autotvm.task.create):
     try:
         use()
     except AttributeError as error:

@@ -60,6 +60,8 @@ VARIABLES = {
     "shadow": ("fn (%a: float32) { let %a = exp(%a); %a }", "", "a a", "a a"),
     "callee first": ("free_var %f: fn (float32) -> float32; free_var %x: float32; %f(%x)",
                      "f x", "", "f x"),
+    "match": ("free_var %p: (float32, float32); match (%p) { (%a, %b) => add(%a, %b) }",
+              "p", "a b", "p a b"),
     "branches": (
         "free_var %c: bool; free_var %t: float32; free_var %e: float32;"
         " if (%c) { %t } else { %e }",
@@ -333,6 +335,7 @@ TYPE_VARIABLES = {
     "variable": (relay.Var("x", relay.TupleType([A, B])), [A, B], [], [A, B]),
     "function": (PAIR, [B], [A], [A, B]),
     "result": (relay.Function([], relay.const(1), B, [A]), [B], [A], [A, B]),
+    "let": (relay.Let(relay.Var("x", A), relay.const(1), relay.Var("y", B)), [A, B], [], [A, B]),
     "arguments": (relay.Call(relay.GlobalVar("f"), [], None, [B]), [B], [], [B]),
     "tensor": (relay.TensorType((2,)), [], [], []),
 }

@@ -126,6 +126,15 @@ def test_modules() -> None:
     assert first_difference(one, one["main"]) == "value: a IRModule and a Function"
 
 
+def test_lists_are_compared_one_by_one() -> None:
+    x, number = relay.TensorType((1, 2)), relay.TensorType((), "float32")
+    assert relay.structural_equal([x, number], (x, relay.TensorType(())))
+    assert relay.structural_equal((4, 5), [4, 5])
+    assert relay.structural_equal([relay.const(1), number], [relay.const(1), number])
+    assert first_difference([x], [x, x]) == "list: 1 and 2 items"
+    assert "float32" in str(first_difference([x, number], [x, x]))
+
+
 def test_types() -> None:
     assert relay.structural_equal(relay.TensorType((2,)), relay.TensorType((2,)))
     assert first_difference(relay.TensorType((2,)), relay.TupleType([])) is not None

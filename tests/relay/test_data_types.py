@@ -369,6 +369,7 @@ def test_definitions_type_constructors() -> None:
     assert cons.tag != nil.tag
     assert mod.get_type("List") == (header, cons, nil)
     assert mod.get_constructor("List", "Nil") is nil
+    assert mod.get_constructor(cons.tag) is cons
     assert mod.get_global_type_var("List") is header
     assert mod.get_global_type_vars() == [header]
     for wrong in (("Lists", "Nil"), ("List", "Nill")):

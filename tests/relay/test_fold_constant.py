@@ -83,6 +83,10 @@ def test_shapes_of_unknown_tensors_stay(name: str) -> None:
         "add(nn.dropout(2f).0, 1f)",
         "add(%x, 1f)",
         "exp(%x)",
+        'full(2f, shape=[2, 3], dtype="float32")',
+        "add(%x, full_like(1f, 2f))",
+        "add(%x, zeros_like(3f))",
+        "multiply(%x, ones_like(3f))",
     ],
 )
 def test_what_has_no_operands_or_draws_or_is_not_constant_stays(body: str) -> None:

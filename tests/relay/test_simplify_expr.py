@@ -308,6 +308,29 @@ def test_casts_that_hold_what_a_clip_lets_through_go(
 
 
 @pytest.mark.parametrize(
+    ("dtype", "cast", "first", "second", "joint"),
+    [
+        ("int32", "uint8", (3, 250), (20, 255), (20, 250)),
+        ("int64", "int8", (-100, 127), (-120, 60), (-100, 60)),
+        ("int32", "uint8", (3, 300), (20, 255), None),
+        ("int32", "uint8", (0, 100), (150, 200), None),
+        ("int32", "int16", (0, 100), (0.5, 200), None),
+        ("float32", "uint8", (3, 250), (20, 255), None),
+    ],
+)
+def test_two_clips_around_a_cast_are_one(
+    dtype: str,
+    cast: str,
+    first: tuple[float, float],
+    second: tuple[float, float],
+    joint: tuple[float, float] | None,
+) -> None:
+    before = _clip(f'cast({_clip("%x", *first)}, dtype="{cast}")', *second)
+    after = f'cast({_clip("%x", *joint)}, dtype="{cast}")' if joint else before
+    check_bodies(SimplifyExpr(), _params(dtype, "x"), before, after)
+
+
+@pytest.mark.parametrize(
     ("dtype", "low", "high", "goes"),
     [
         ("uint8", 0, 255, True),

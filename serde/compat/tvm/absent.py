@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from types import ModuleType
 from typing import Any as AnyValue, Final, NoReturn
 
@@ -13,7 +14,7 @@ __all__ = ["NotReachedError", "find_absent"]
 
 _ABSENT: Final = (
     "arith auto_scheduler autotvm build contrib driver get_global_func lower meta_schedule micro "
-    "register_func register_object rpc script topi"
+    "register_func register_object relay rpc script topi"
 )
 
 
@@ -56,6 +57,7 @@ class _Lengths(_Absent):
 
     var = size_var = Var = SizeVar = _Var
     Any = Any
+    indexdiv = floordiv = operator.floordiv
     IntImm = staticmethod(lambda dtype, value: int(value))
     const = staticmethod(lambda value, dtype="int32": int(value))
 

@@ -24,6 +24,7 @@ _HOMES: Final = {
     **{name: f"{_HERE}.{name}" for name in _OWN},
     **{"nd": f"{_HERE}.runtime", "parser": "serde.relay.text.parser"},
     **dict.fromkeys(("transform", "ir.transform"), "serde.relay.transform"),
+    "relay.backend.interpreter": "serde.relay.run.values",
     **dict.fromkeys(("instrument", "ir.instrument"), "serde.relay.tvm.passes.instrument"),
 }
 """Modules below ``tvm``; what lies below one of them is that module."""
@@ -56,9 +57,9 @@ class _Finder(MetaPathFinder):
 def _find(path: str) -> ModuleType | None:
     """Return the module that stands for one below ``tvm``, or None."""
     head, _, below = path.partition(".")
-    if head == "relay":
-        return _find_in_relay(below)
     home = _HOMES.get(path) or _HOMES.get(head)
+    if head == "relay" and home is None and not below.startswith("backend"):
+        return _find_in_relay(below)
     return find_absent(path) if home is None else importlib.import_module(home)
 
 

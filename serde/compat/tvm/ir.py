@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 from serde.core.lazy import lazy_names
 
 __path__: list[str] = []  # Such as `tvm.ir.module`, which is this module.
 
 Array, Map = tuple, dict
+container = sys.modules[__name__]
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,

@@ -13,15 +13,15 @@ from serde.relay.ir.device import KINDS, Device, device
 from serde.relay.ir.ndarray import NDArray
 
 __all__ = [
-    "DataType", "Device", "NDArray", "Object", "String", "array", "convert", "cpu", "cuda",
-    "device", "gpu", "load_param_dict", "metal", "nd", "ndarray", "opencl", "rocm",
+    "ADT", "DataType", "Device", "NDArray", "Object", "String", "array", "container", "convert",
+    "cpu", "cuda", "device", "gpu", "load_param_dict", "metal", "nd", "ndarray", "opencl", "rocm",
     "save_param_dict", "vulkan",
 ]  # fmt: skip
 
 __path__: list[str] = []  # Such as `tvm.runtime.ndarray`, which is this module.
 
-DataType, String, Object = str, str, object
-nd = ndarray = sys.modules[__name__]
+ADT, DataType, String, Object = tuple, str, str, object
+nd = ndarray = container = sys.modules[__name__]
 
 cpu, cuda, gpu, opencl, vulkan, metal, rocm = (partial(device, kind) for kind in list(KINDS)[:7])
 

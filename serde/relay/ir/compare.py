@@ -42,6 +42,7 @@ __all__ = [
 ]  # fmt: skip
 
 Comparable = IRModule | Expr | Type | TypeData
+Listed = Comparable | Sequence[AnyValue]
 _SHOWN_STEPS: Final = 12
 
 
@@ -73,8 +74,8 @@ Pair = tuple[Expr, Expr, _Path]
 
 
 @pause_garbage_collection()
-def structural_equal(a: Comparable, b: Comparable, map_free_vars: bool = False) -> bool:
-    """Whether two modules, expressions or types are the same but for names and spans.
+def structural_equal(a: Listed, b: Listed, map_free_vars: bool = False) -> bool:
+    """Whether modules, expressions, types or lists of them are the same but for names and spans.
 
     Args:
         a: One.
@@ -85,7 +86,7 @@ def structural_equal(a: Comparable, b: Comparable, map_free_vars: bool = False) 
     return first_difference(a, b, map_free_vars=map_free_vars) is None
 
 
-def first_difference(a: Comparable, b: Comparable, *, map_free_vars: bool = False) -> str | None:
+def first_difference(a: Listed, b: Listed, *, map_free_vars: bool = False) -> str | None:
     """Return where two modules, expressions or types first differ and how, or None.
 
     The place is a path such as ``main.body.args[0].attrs.axis``.
@@ -93,7 +94,7 @@ def first_difference(a: Comparable, b: Comparable, *, map_free_vars: bool = Fals
     return _first_difference(a, b, _Comparer(map_free_vars))
 
 
-def assert_structural_equal(a: Comparable, b: Comparable, map_free_vars: bool = False) -> None:
+def assert_structural_equal(a: Listed, b: Listed, map_free_vars: bool = False) -> None:
     """Raise where two modules, expressions or types differ.
 
     Raises:
@@ -109,8 +110,13 @@ def equal_in_six_digits(a: Expr, b: Expr) -> bool:
     return _first_difference(a, b, _Comparer(map_free_vars=False, rounded=True)) is None
 
 
-def _first_difference(a: Comparable, b: Comparable, comparer: _Comparer) -> str | None:
+def _first_difference(a: AnyValue, b: AnyValue, comparer: _Comparer) -> str | None:
     a, b = astuple(a), astuple(b)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        if len(a) != len(b):
+            return f"list: {len(a)} and {len(b)} items"
+        found = (_first_difference(*pair, comparer) for pair in zip(a, b, strict=True))
+        return next(filter(None, found), None)
     try:
         if isinstance(a, IRModule) and isinstance(b, IRModule):
             comparer.modules(a, b)

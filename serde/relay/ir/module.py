@@ -169,16 +169,17 @@ class IRModule:
         header = self.get_global_type_var(name)
         return (header, *self.type_definitions[header].constructors)
 
-    def get_constructor(self, adt: str, cons: str) -> Constructor:
-        """Return a constructor by the names of its type and of itself.
+    def get_constructor(self, adt: str | int, cons: str | None = None) -> Constructor:
+        """Return a constructor by the names of its type and of itself, or by its tag alone.
 
         Raises:
-            RelayError: There is no such type, or no such constructor of it.
+            RelayError: There is no such type, or no such constructor.
         """
-        for constructor in self.type_definitions[self.get_global_type_var(adt)].constructors:
-            if constructor.name_hint == cons:
+        known = [each for data in self.type_definitions.values() for each in data.constructors]
+        for constructor in known if cons is None else self.get_type(str(adt))[1:]:
+            if (constructor.tag == adt) if cons is None else (constructor.name_hint == cons):
                 return constructor
-        raise RelayError(f"the type {adt} has no constructor {cons}")
+        raise RelayError(f"{adt} has no constructor {cons}" if cons else f"no tag is {adt}")
 
     def import_from_std(self, file_name: str) -> None:
         """Add what a text of :mod:`serde.relay.tvm.standard` defines, such as ``"prelude.rly"``.

@@ -12,6 +12,7 @@ from support.tvm_layout import JsonGraph, param_file
 
 import serde
 import serde.relay as relay
+from serde.compat import tvm
 from serde.errors import FormatError
 from serde.relay.ir.model import RelayModel
 
@@ -169,6 +170,29 @@ def test_json_of_before_0_7_has_other_keys() -> None:
     assert relay.load_json(json.dumps(graph.whole(operator))) == relay.op.get("nn.conv2d")
     name = graph.object("relay.GlobalVar", name_hint="x", span=0, _checked_type_=0)
     assert str(relay.load_json(json.dumps(graph.whole(name)))) == "@x"
+
+
+@pytest.mark.parametrize("kind", ["TypeVar", "GlobalTypeVar"])
+def test_json_of_before_0_7_names_type_variables_by_others(kind: str) -> None:
+    graph = JsonGraph()
+    name = graph.object("Variable", dtype="int32", name="elements")
+    text = json.dumps(graph.whole(graph.object(f"relay.{kind}", kind=0, span=0, var=name)))
+    found = relay.load_json(text)
+    assert isinstance(found, getattr(relay, kind))
+    assert found.name_hint == "elements"
+
+
+def test_json_of_before_0_7_computes_lengths_by_other_keys() -> None:
+    graph = JsonGraph()
+    count = graph.object("SizeVar", dtype="int32", name="count")
+    assert str(tvm.ir.load_json(json.dumps(graph.whole(count)))) == "count"
+    more = graph.object("Add", dtype="int32", a=count, b=graph.integer(2))
+    half = graph.object("FloorDiv", dtype="int32", a=more, b=graph.integer(2))
+    type_ = graph.object("relay.TensorType", shape=graph.array(more, half), dtype="int8", span=0)
+    found = relay.load_json(json.dumps(graph.whole(type_)))
+    assert found == relay.TensorType(
+        (relay.symbol("count") + 2, (relay.symbol("count") + 2) // 2), "int8"
+    )
 
 
 def test_json_of_a_dynamic_operator_has_the_attributes_of_the_plain_one() -> None:

@@ -125,6 +125,17 @@ def test_the_names_of_tvm() -> None:
     assert tvm.ir.save_json(relay.op.get("add")) == relay.save_json(relay.op.get("add"))
 
 
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+@pytest.mark.parametrize("exclusive", [None, False, True])
+def test_scans_that_are_not_exclusive_have_nothing_there(name: str, exclusive: bool | None) -> None:
+    found = getattr(relay, name)(relay.var("x", shape=(2, 3)), 0, exclusive=exclusive)
+    nodes = json.loads(relay.save_json(found))["nodes"]
+    (attrs,) = (node["attrs"] for node in nodes if node["type_key"] == "relay.attrs.ScanopAttrs")
+    assert (attrs["exclusive"] == "0") is not bool(exclusive)
+    assert ('"exclusive": "0"' in found.astext(strict=True)) is not bool(exclusive)
+    relay.assert_structural_equal(relay.load_json(relay.save_json(found)), found, True)
+
+
 def test_dimensions_are_one_variable_each() -> None:
     x, y = relay.var("x", shape=("n", "m")), relay.var("y", shape=("m", "n"))
     body = relay.concatenate([relay.reshape(each, (-1,)) for each in (x, y)], 0)

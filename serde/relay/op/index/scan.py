@@ -7,7 +7,8 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.relay.ir import Array, TensorType, is_float, normalize_axis, relay_op, sample, tensor
+from serde.relay.ir import Array, Expr, TensorType, is_float, normalize_axis, sample, tensor
+from serde.relay.ir.registry import builder, call, relay_op
 from serde.relay.ir.traits import Arithmetic, Float32, SameAxes
 
 
@@ -58,6 +59,14 @@ def _declare(name: str, scan: Callable[..., AnyValue], identity: int, doc: str) 
         samples=samples,
         meta_class="relay.attrs.ScanopAttrs",
     )(kernel)
+
+    def build(
+        data: Expr, axis: int | None = None, dtype: AnyValue = None, exclusive: bool | None = None
+    ) -> Expr:
+        return call(name, data, axis=axis, dtype=dtype, exclusive=bool(exclusive))
+
+    build.__doc__ = doc
+    builder(name)(build)
 
 
 _declare("cumsum", np.cumsum, 0, "``y[i] = sum(x[j] for j <= i)`` along `axis`, or of the flat "

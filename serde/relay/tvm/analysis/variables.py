@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
-from serde.relay.ir import Constructor, IRModule, children
+from serde.relay.ir import Constructor, IRModule, Match, children
 from serde.relay.ir.expr import Call, Expr, Function, Let, TupleWrapper, Var, astuple
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, TypeVar, walk_type
 
@@ -48,10 +48,8 @@ def post_order_visit(expr: Expr | TupleWrapper, fvisit: Callable[[Expr], object]
         fvisit(node)
 
 
-def _variables(expr: Expr | TupleWrapper) -> tuple[list[Var], list[Var]]:
-    """Return all variables and those bound, both in the order in which they are met first."""
-    met: dict[Var, None] = {}
-    bound: dict[Var, None] = {}
+def _pre_order(expr: Expr | TupleWrapper) -> Iterator[Expr]:
+    """Yield every node of an expression once, each before what is below it."""
     stack: list[Iterator[Expr]] = [iter((astuple(expr),))]
     seen: set[Expr] = set()
     while stack:
@@ -60,15 +58,23 @@ def _variables(expr: Expr | TupleWrapper) -> tuple[list[Var], list[Var]]:
             stack.pop()
         elif node not in seen:
             seen.add(node)
-            if isinstance(node, Var):
-                met.setdefault(node)
-            binds: Iterable[Var] = ()
-            if isinstance(node, Function):
-                binds = node.params
-            elif isinstance(node, Let):
-                binds = (node.var,)
-            bound.update(dict.fromkeys(binds))
+            yield node
             stack.append(iter(parts(node)))
+
+
+def _variables(expr: Expr | TupleWrapper) -> tuple[list[Var], list[Var]]:
+    """Return all variables and those bound, both in the order in which they are met first."""
+    met: dict[Var, None] = {}
+    bound: dict[Var, None] = {}
+    for node in _pre_order(expr):
+        if isinstance(node, Var):
+            met.setdefault(node)
+        elif isinstance(node, Function):
+            bound.update(dict.fromkeys(node.params))
+        elif isinstance(node, Let):
+            bound.setdefault(node.var)
+        elif isinstance(node, Match):
+            bound.update(dict.fromkeys(each for one in node.clauses for each in one.variables))
     return list(met), list(bound)
 
 
@@ -80,7 +86,7 @@ def free_vars(expr: Expr | TupleWrapper) -> list[Var]:
 
 
 def bound_vars(expr: Expr | TupleWrapper) -> list[Var]:
-    """Return the variables that functions and lets in `expr` bind, in order of appearance."""
+    """Return the variables that functions, lets and patterns bind, in order of appearance."""
     return _variables(expr)[1]
 
 
@@ -139,7 +145,7 @@ def _collect(expr: Expr | TupleWrapper | Type, mod: IRModule | None) -> tuple[Fo
     if not isinstance(expr, (Expr, TupleWrapper)):
         _add_type(expr, met, bound)
         return met, bound
-    for node in reversed(post_order(expr)):
+    for node in _pre_order(expr):
         binds: tuple[TypeVar, ...] = ()
         if isinstance(node, Function):
             binds = node.type_params

@@ -25,8 +25,8 @@ class FoldConstant(TypedPass):
     A let of a constant goes, its variable is the constant; an ``if`` on a constant is its branch;
     a field of a tuple is that field. ``shape_of`` and ``ndarray_size`` of a tensor of known shape
     are constants whatever the tensor is. Calls without operands stay (``ones`` is shorter than
-    its value), and so do ``nn.dropout``, random numbers, loops, calls of functions, everything
-    inside functions with ``Primitive``, and what a kernel refuses.
+    its value), and so do ``full`` and its like, ``nn.dropout``, random numbers, loops, calls of
+    functions, everything inside functions with ``Primitive``, and what a kernel refuses.
 
     Args:
         fold_qnn: Whether quantised operators are evaluated too.
@@ -126,14 +126,14 @@ class ConstantFolder:
         return evaluated(new)
 
     def _may_evaluate(self, node: Call, name: str) -> bool:
-        if name in _STATEFUL or must_wait(node) or name.startswith(_NOT_COMPUTED):
+        if name in _KEPT or must_wait(node) or name.startswith(_NOT_COMPUTED):
             return False
         if name.startswith("qnn.") and not self.fold_qnn:
             return False
         return all(map(check_constant, node.args))
 
 
-_STATEFUL = ("nn.dropout", "device_copy")
+_KEPT = ("device_copy", "full", "full_like", "nn.dropout", "ones_like", "zeros_like")
 _NOT_COMPUTED = ("annotation.", "memory.", "vm.", "on_device")
 
 

@@ -142,7 +142,7 @@ def _holds(source: str, dtype: str, low: float, high: float) -> bool:
 
 
 class SimplifyClip(DFPatternCallback):
-    """A clip that lets all numbers of its dtype through goes.
+    """A clip that lets all numbers of its dtype through goes; a second one joins the first.
 
     After ``qnn.requantize`` and ``qnn.add`` it stays: targets look for it there.
     """
@@ -153,15 +153,30 @@ class SimplifyClip(DFPatternCallback):
         self.pattern = is_op("clip")(self._data)
 
     def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
-        """Return the operand."""
+        """Return the operand, or the cast of one clip."""
         data = node_map[self._data][0]
         if not isinstance(post, Call) or is_call(data, "qnn.requantize", "qnn.add"):
             return post
+        first = _operand(data)
+        if is_call(data, "cast") and isinstance(first, Call) and is_call(first, "clip"):
+            return _join_clips(first, data, post)
         least, greatest = _bounds(_dtype(pre))
         if numpy_dtype(_dtype(pre)).kind not in "biu":
             least, greatest = -math.inf, math.inf  # A clip has an effect on infinities too.
         all_through = post.attrs["a_min"] <= least and greatest <= post.attrs["a_max"]
         return data if all_through else post
+
+
+def _join_clips(first: Call, cast: Expr, second: Call) -> Expr:
+    """Return one clip and the cast behind it, where the cast has all that `first` lets through."""
+    low, high = first.attrs["a_min"], first.attrs["a_max"]
+    least, most = max(low, second.attrs["a_min"]), min(high, second.attrs["a_max"])
+    integers = all(numpy_dtype(_dtype(each)).kind in "iu" for each in (first, cast))
+    whole = least <= most and float(least).is_integer() and float(most).is_integer()
+    if not (integers and whole and _holds(_dtype(first), _dtype(cast), low, high)):
+        return second
+    one = call("clip", _operand(first), a_min=least, a_max=most, span=second.span)
+    return call("cast", one, dtype=_dtype(cast), span=second.span)
 
 
 class SimplifyDequantizedOrder(DFPatternCallback):
