@@ -51,11 +51,12 @@ Step = Generator[int, AnyValue, AnyValue]
 
 _DEFAULTS: Final = {"complete": "1", "kind": "0"}
 _LATER: Final = ("type_params", "type_constraints")
+"""Fields that the oldest files lack."""
+
 _ARITHMETIC: Final[dict[str, Callable[[AnyValue, AnyValue], AnyValue]]] = {
     "Add": operator.add, "Sub": operator.sub, "Mul": operator.mul, "FloorDiv": operator.floordiv,
 }  # fmt: skip
 """What lengths are computed by; before 0.7 without ``tir.``."""
-"""Fields that the oldest files lack."""
 
 _MAX_EXPANDED: Final = 1_000_000
 _MAX_TERMS: Final = 100
