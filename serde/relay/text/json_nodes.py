@@ -173,8 +173,7 @@ class NodeWriter:
         fields = {}
         for name, value in values.items():
             if is_object(definition, name):
-                given = None if name == "exclusive" and not value else value  # As TVM's builders.
-                fields[name] = str(self.value(given, boxed=is_boxed(definition, name)))
+                fields[name] = str(self.value(value, boxed=is_boxed(definition, name)))
             else:
                 fields[name] = place_text(value)
         for name, text in UNSET_ATTRIBUTES.get(definition.name, {}).items():
