@@ -55,8 +55,8 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         package_suffixes: Those of `suffixes` that folders have, which are read as one model.
         companion_suffixes: Ends of the names of files that are read along with another, which
             stands for the model.
-        compressor: Full name of the module whose ``check_compression`` and ``compress`` make written
-            models smaller, None where there is no tool for it.
+        compressor: The module, by its full name, whose ``check_compression`` and ``compress`` make
+            written models smaller; None where there is none.
         keeps_metadata: Whether files have a place for what the owner of a model added to it.
         names_companions: Whether a model itself names its companions, so that it has to be read
             to find them: a batch does so in the process of the model.

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from serde.core.limits import CHUNK_BYTES
-from serde.core.records import dataclass, field
+from serde.core.records import dataclass, field, replace
 from serde.core.systems import open_to_read, read_at
 from serde.errors import FormatError, OptionError
 
@@ -239,6 +239,14 @@ class FileRange:
             opened.read_into(buffer, self.offset + start)
         return buffer
 
+    def window(self) -> OpenFile:
+        """Open the range as if it were a file of its own.
+
+        Raises:
+            FormatError: The file is gone, shorter or another one.
+        """
+        return _Window(self)
+
 
 class OpenFile:
     """A descriptor of a regular file, and reads at positions of it.
@@ -358,6 +366,32 @@ class OpenFile:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+class _Window(OpenFile):
+    """A range of a file, whose bytes are all that there are."""
+
+    __slots__ = ("_within",)
+
+    def __init__(self, within: FileRange) -> None:
+        super().__init__(within.open().fd, within.path)
+        self.names = 1
+        self._within = within
+
+    @property
+    def size(self) -> int:
+        """Length of the range."""
+        return self._within.length
+
+    def range(self, offset: int, length: int) -> FileRange:
+        """Return a range of this one."""
+        super().range(offset, length)
+        return replace(self._within, offset=self._within.offset + offset, length=length)
+
+    def read_into(self, buffer: bytearray | memoryview | Array, offset: int) -> None:
+        """Fill `buffer` from position `offset` of the range."""
+        raw = buffer.data if isinstance(buffer, np.ndarray) else memoryview(buffer)
+        super().read_into(raw, self.range(offset, raw.nbytes).offset)
 
 
 def _close(fd: int) -> None:
