@@ -18,7 +18,7 @@ from serde.relay.ir.foreign import REGION_FRAMEWORK, Foreign
 __all__ = ["REGIONS", "has_kernel", "register_kernel", "run_foreign"]
 
 REGIONS: ContextVar[Mapping[str, tuple[int, Callable[..., AnyValue]]]] = ContextVar("REGIONS")
-"""How many inputs the regions have that the part of a host which is run calls, and what runs them."""
+"""Regions that the part of a host that runs may call: how many inputs each has, what runs it."""
 
 _KERNELS: dict[tuple[str, str], Callable[..., AnyValue]] = {}
 

@@ -215,9 +215,9 @@ class Judge:
         """Whether an operator that Relay does not know is one of the toolchain's own."""
         return self._supported.custom_rule(Foreign.of(node).written_name) is not None
 
-    def without_weights(self) -> Judge:
-        """Return a judge of models that have none, whatever their variables are called."""
-        return Judge(self._supported, self._opset, {})
+    def of_weights(self, weights: Mapping[str, Weight]) -> Judge:
+        """Return a judge of models that have other weights."""
+        return Judge(self._supported, self._opset, weights)
 
     def _key(self, root: Expr, operands: Sequence[Expr]) -> Hashable | None:
         """Return all that the exporter sees of a call of an operator or two; None of others."""

@@ -6,14 +6,27 @@ interpreter, which runs the host, calls the regions in it where it comes by.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeAlias
 
 from serde.relay.ir import IRModule, ModelMeta, RelayModel, free_vars, rewrite, value_types
-from serde.relay.ir.bodies import carried, map_bodies
-from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, GlobalVar, If, Tuple, Var
+from serde.relay.ir.bodies import all_nodes, carried, map_bodies
+from serde.relay.ir.expr import (
+    Attrs,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Tuple,
+    Var,
+)
 from serde.relay.ir.foreign import REGION_FRAMEWORK, Foreign, is_foreign
 from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.transform.dead_state import without_dead_states
 from serde.target.cutting import keep
 from serde.target.units import Unit
 
@@ -24,22 +37,43 @@ Inside: TypeAlias = tuple[Expr, list[RelayModel]]
 
 
 def enter(
-    unit: Unit, model: RelayModel, partition: Callable[[RelayModel], RelayModel | None]
+    unit: Unit, model: RelayModel, partition: Callable[[RelayModel, bool], RelayModel | None]
 ) -> Inside:
-    """Return what a unit became; `partition` returns a part in regions, None where it has none."""
+    """Return what a unit became.
+
+    `partition` returns a part in regions, None where it has none. It is told whether the part may
+    get weights that it did not have.
+    """
     root, parts = unit.root, []
+    captured = find_captured(root)
+    outer, is_open = set(model.main.params), not isinstance(root, Call)
     leaves = (leaf for leaf in unit.operands if not isinstance(leaf, (Constant, Var)))
     memo: dict[Expr, Expr] = {x: Var(f"branch.i{i}", x.type) for i, x in enumerate(leaves)}
     back: dict[Expr, Expr] = {variable: leaf for leaf, variable in memo.items()}
 
     def divide(function: Function) -> Function:
-        seen = [each for each in function.params if isinstance(root, If) and each not in back]
-        names = [each.name_hint for each in seen if each.name_hint in model.params]
-        weights = {name: model.params[name] for name in names}
+        counts = Counter(each.name_hint for each in function.params)
+        weights = {
+            each.name_hint: model.params[name]
+            for each in function.params
+            if counts[each.name_hint] == 1
+            for name in [getattr(captured.get(each, each), "name_hint", "")]
+            if captured.get(each, each) in outer and name in model.params
+        }
         mod = IRModule({"main": function}, checked=True)
-        found = partition(RelayModel(mod, weights, ModelMeta()))
-        parts.extend([] if found is None else [found])
-        return function if found is None else function.evolve(body=found.main.body)
+        found = partition(RelayModel(mod, weights, ModelMeta()), is_open)
+        if found is None:
+            return function
+        # A body is closed: its weights are its own parameters, which stand for those around it.
+        parts.append(found if is_open else found.evolve(params={}))
+        return function.evolve(body=found.main.body)
+
+    def enter_function(_node: Expr, new: Expr) -> Expr:
+        if not isinstance(new, Let) or not isinstance(new.value, Function):
+            return new
+        body = new.value.body
+        found = divide(Function(free_vars(body), body)).body
+        return Let(new.var, new.value.evolve(body=found), new.body, new.span)
 
     if isinstance(root, If):
         bodies = [rewrite(each, keep, dict(memo)) for each in (root.true_branch, root.false_branch)]
@@ -49,10 +83,30 @@ def enter(
     elif isinstance(root, Call) and carried(root) and not is_foreign(root):
         attrs = {n: divide(x) if isinstance(x, Function) else x for n, x in root.attrs.items()}
         made = Call(root.op, root.args, Attrs(attrs), span=root.span)
+    elif isinstance(root, Let):
+        made = rewrite(rewrite(rewrite(root, keep, dict(memo)), enter_function), keep, dict(back))
     else:
         return root, []
     made.type = root.type
     return made, parts
+
+
+def find_captured(root: Expr) -> dict[Expr, Expr]:
+    """Return what parameters of bodies stand for in every iteration, seen from around all loops."""
+    found: dict[Expr, Expr] = {}
+    pairs = (
+        (param, value)
+        for node in all_nodes(root)
+        for body in carried(node)
+        if isinstance(node, Call) and isinstance(node.args[-1], Tuple) and not is_foreign(node)
+        for param, value in zip(body.params[::-1], node.args[-1].fields[::-1], strict=False)
+    )
+    for param, value in pairs:  # A body of two loops may stand for two values: for none, then.
+        found[param] = value if found.get(param, value) is value else param
+    for each in found:
+        while found.get(found[each], found[each]) is not found[each]:
+            found[each] = found[found[each]]
+    return found
 
 
 def outline(part: RelayModel, take: Callable[[Call], str]) -> RelayModel:
@@ -60,13 +114,18 @@ def outline(part: RelayModel, take: Callable[[Call], str]) -> RelayModel:
 
     `take` notes the call of a region, on its weights alone, and returns the region's name, if any.
     """
-    weights = {each for each in part.main.params if each.name_hint in part.params}
+    held = [each for each in part.main.params if each.name_hint in part.params]
+    weights: dict[Expr, Expr] = {each: each for each in held}
+    for param, value in find_captured(part.main).items():
+        if isinstance(value, Constant) or value in weights:
+            weights[param] = value
 
     def replace(_node: Expr, new: Expr) -> Expr:
         if not isinstance(new, Call) or not isinstance(new.op, GlobalVar):
             return new
         fed = [arg for arg in new.args if not isinstance(arg, Constant) and arg not in weights]
-        name = take(Call(new.op, [Tuple(()) if arg in fed else arg for arg in new.args]))
+        known = [Tuple(()) if arg in fed else weights.get(arg, arg) for arg in new.args]
+        name = take(Call(new.op, known))
         results = tuple(each for each in value_types(new.type) if isinstance(each, TensorType))
         if not name:
             return new
@@ -78,7 +137,9 @@ def outline(part: RelayModel, take: Callable[[Call], str]) -> RelayModel:
         return function.evolve(body=rewrite(function.body, replace))
 
     main = inside(map_bodies(part.main, inside))
-    lost = {each.name_hint for each in weights.difference(free_vars(main.body))}
+    if main.carried:
+        main = without_dead_states(main)
+    lost = {each.name_hint for each in set(held).difference(free_vars(main.body))}
     main = main.evolve(params=[each for each in main.params if each.name_hint not in lost])
     params = {name: weight for name, weight in part.params.items() if name not in lost}
     return part.evolve(mod=part.mod.with_main(main), params=params)

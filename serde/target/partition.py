@@ -358,11 +358,12 @@ class _Partitioner:
         nodes = [self._place(unit, cutter.groups[unit.number]) for unit in self._graph.units]
         inside: dict[Expr, Inside] = {}
 
-        def partition_inside(model: RelayModel) -> RelayModel | None:
-            # What has no weights may be the body of a loop, which sees none around it.
-            judge = self._judge if model.params else self._judge.without_weights()
+        def partition_inside(model: RelayModel, is_open: bool) -> RelayModel | None:
+            judge = self._judge if is_open else self._judge.of_weights(model.params)
             choices = replace(self._choices, judge=judge)
             found = _Partitioner(model, choices, self._level + 1).run()
+            if not is_open and not found.model.params.keys() <= model.params.keys():
+                return partition_inside(model.evolve(params={}), is_open) if model.params else None
             if not found.regions or (found.model.params and not model.params):
                 return None
             before, first = len(nodes), len(regions)
