@@ -19,7 +19,7 @@ from serde.relay.ir.leaves import leaves
 from serde.relay.run.binding import as_value
 from serde.relay.run.interpreter import run as run_relay
 from serde.target.program import Program, Step
-from serde.target.runners import DEFAULT_RUNNER, Run, open_runner
+from serde.target.regions import DEFAULT_RUNNER, Run, open_runner
 from serde.target.storage import Stored
 
 __all__ = ["CompilingHost", "HostEngine", "HybridExecutor", "Interpreter", "StepRecord"]
@@ -38,14 +38,17 @@ class HostEngine(ABC):
         """
 
 
+def _whole(part: RelayModel, others: Mapping[GlobalVar, Function]) -> IRModule:
+    functions = {v: f for v, f in others.items() if v.name_hint != "main"}
+    return IRModule({GlobalVar("main", part.main.type): part.main, **functions}, checked=True)
+
+
 class Interpreter(HostEngine):
     """Relay's interpreter."""
 
     def open(self, part: RelayModel, others: Mapping[GlobalVar, Function]) -> Run:
         """Return what evaluates ``main`` of a part."""
-        function = part.main
-        functions = {v: f for v, f in others.items() if v.name_hint != "main"}
-        mod = IRModule({GlobalVar("main", function.type): function, **functions}, checked=True)
+        mod, function = _whole(part, others), part.main
         held = {name: weight.array() for name, weight in part.params.items()}
         names = [param.name_hint for param in function.params]
 
@@ -95,9 +98,7 @@ class CompilingHost(HostEngine):
         """
         from serde.api import from_relay
 
-        main = GlobalVar("main", part.main.type)
-        functions = {v: f for v, f in others.items() if v.name_hint != "main"}
-        mod = IRModule({main: part.main, **functions}, checked=True)
+        mod = _whole(part, others)
         calls = [each.attrs for each in foreign_calls(part)]
         regions = {each["name"] for each in calls if each["framework"] == REGION_FRAMEWORK}
         for name in regions:

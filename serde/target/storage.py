@@ -234,9 +234,6 @@ class _Files:
 
     def model(self, name: str) -> OnnxModel:
         """Return an ONNX model; its external data is one of the files, too."""
-        path = self.path(name)
-        if path is not None:
-            return codec.load(path)
         with self.open(name) as opened:
             return load_opened(opened, self.open)
 
