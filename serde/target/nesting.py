@@ -134,11 +134,9 @@ def outline(part: RelayModel, take: Callable[[Call], str]) -> RelayModel:
         return Tuple((call,)) if single else call
 
     def inside(function: Function) -> Function:
-        return function.evolve(body=rewrite(function.body, replace))
+        return without_dead_states(function.evolve(body=rewrite(function.body, replace)))
 
     main = inside(map_bodies(part.main, inside))
-    if main.carried:
-        main = without_dead_states(main)
     lost = {each.name_hint for each in set(held).difference(free_vars(main.body))}
     main = main.evolve(params=[each for each in main.params if each.name_hint not in lost])
     params = {name: weight for name, weight in part.params.items() if name not in lost}
