@@ -13,7 +13,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import copyfileobj
@@ -103,7 +103,11 @@ def zip_copy(
             if budget < 0:
                 message = f"unpacks to more than {MAX_ARCHIVE_RATIO} times its size"
                 raise FormatError(message, path=path)
-            _copy(archive, member, wanted, path)
+            with wanted.open("xb", buffering=0) as file:
+                for piece in _pieces(archive, member, path):
+                    write_all(file.fileno(), piece)
+                if file.tell() != member.file_size:
+                    raise FormatError(f"{name[:200]}: found {file.tell()} bytes", path=path)
     return found
 
 
@@ -112,25 +116,13 @@ def _is_plain(member: zipfile.ZipInfo) -> bool:
     return not member.filename.endswith("/") and kind in (0, stat.S_IFREG)
 
 
-def _copy(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, path: str | os.PathLike[str]
-) -> None:
-    what = f"the member {member.filename[:200]!r}"
-    if member.flag_bits & _ENCRYPTED:
-        raise FormatError(f"{what} is encrypted", path=path)
-    done = 0
-    with target.open("xb", buffering=0) as file:
-        try:
-            with archive.open(member) as stream:
-                while piece := stream.read(CHUNK_BYTES):
-                    done += len(piece)
-                    if done > member.file_size:
-                        raise FormatError(f"{what} is longer than it says", path=path)
-                    write_all(file.fileno(), piece)
-        except ZIP_FAULTS as error:
-            raise FormatError(f"{what}: {error}", path=path) from None
-    if done != member.file_size:
-        raise FormatError(f"{what}: expected {member.file_size} bytes, found {done}", path=path)
+def _pieces(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: str | os.PathLike[str]
+) -> Iterator[bytes]:
+    """Yield the bytes of a member, at most as many as it says, and compare their checksum."""
+    with _faults(path, f"the member {member.filename[:200]!r}"), archive.open(member) as stream:
+        while piece := stream.read(CHUNK_BYTES):
+            yield piece
 
 
 class _BoundedFile(io.FileIO):
@@ -292,13 +284,7 @@ class Archive:
         self._budget -= member.file_size
         if self._budget < 0:
             raise self.error(f"unpacks to more than {MAX_ARCHIVE_RATIO} times its size")
-        return spool(self._pieces(member), f"{self.path}:{member.filename}")
-
-    def _pieces(self, member: zipfile.ZipInfo) -> Iterator[bytes]:
-        what = f"the member {member.filename[:200]!r}"
-        with _faults(self.path, what), self._zip.open(member) as stream:
-            while piece := stream.read(CHUNK_BYTES):
-                yield piece
+        return spool(_pieces(self._zip, member, self.path), f"{self.path}:{member.filename}")
 
 
 def _fault(member: zipfile.ZipInfo) -> str | None:
@@ -318,27 +304,16 @@ _TIME: Final = (1980, 1, 1, 0, 0, 0)
 """Of every member, so that the same files give the same bytes."""
 
 
-def write_archive(
-    file: BinaryIO, files: Iterable[Path], texts: Mapping[str, str] = {}, comment: bytes = b""
-) -> None:
-    """Write texts and files under their names, as they are: weights do not become smaller."""
-    members = [(each, each.stat().st_size) for each in sorted(files)]
+def write_archive(file: BinaryIO, folder: Path, comment: bytes = b"") -> None:
+    """Write the files of a folder as they are: weights do not become smaller."""
+    members = [(each, each.stat().st_size) for each in sorted(folder.rglob("*")) if each.is_file()]
     expect("bytes", sum(size for _, size in members))
     count = counting("bytes")
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         archive.comment = comment
-        for name, text in texts.items():
-            archive.writestr(_member(name), text)
         for each, size in members:
-            info = _member(each.name)
-            info.file_size = size
+            info = zipfile.ZipInfo(each.relative_to(folder).as_posix(), _TIME)
+            info.create_system, info.external_attr, info.file_size = 3, 0o644 << 16, size
             with each.open("rb") as content, archive.open(info, "w") as packed:
                 copyfileobj(content, packed, CHUNK_BYTES)
             count(size)
-
-
-def _member(name: str) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(name, _TIME)
-    info.create_system = 3
-    info.external_attr = 0o644 << 16
-    return info

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TypeAlias
 
+from serde.core import Weight
 from serde.relay.ir import IRModule, ModelMeta, RelayModel, free_vars, rewrite, value_types
 from serde.relay.ir.bodies import all_nodes, carried, map_bodies
 from serde.relay.ir.expr import (
@@ -23,7 +24,7 @@ from serde.relay.ir.expr import (
     Let,
     Tuple,
     Var,
-)
+)  # fmt: skip
 from serde.relay.ir.foreign import REGION_FRAMEWORK, Foreign, is_foreign
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.transform.dead_state import without_dead_states
@@ -44,22 +45,23 @@ def enter(
     `partition` returns a part in regions, None where it has none. It is told whether the part may
     get weights that it did not have.
     """
-    root, parts = unit.root, []
-    captured = find_captured(root)
-    outer, is_open = set(model.main.params), not isinstance(root, Call)
     leaves = (leaf for leaf in unit.operands if not isinstance(leaf, (Constant, Var)))
     memo: dict[Expr, Expr] = {x: Var(f"branch.i{i}", x.type) for i, x in enumerate(leaves)}
     back: dict[Expr, Expr] = {variable: leaf for leaf, variable in memo.items()}
+    root = rewrite(unit.root, keep, memo)
+    parts: list[RelayModel] = []
+    captured, is_open = find_captured(root), not isinstance(root, Call)
+    outer: dict[Expr, Weight] = {
+        each: model.params[each.name_hint]
+        for each in model.main.params
+        if each.name_hint in model.params
+    }
 
     def divide(function: Function) -> Function:
         counts = Counter(each.name_hint for each in function.params)
-        weights = {
-            each.name_hint: model.params[name]
-            for each in function.params
-            if counts[each.name_hint] == 1
-            for name in [getattr(captured.get(each, each), "name_hint", "")]
-            if captured.get(each, each) in outer and name in model.params
-        }
+        plain = (each for each in function.params if counts[each.name_hint] == 1)
+        around = {each.name_hint: captured.get(each, each) for each in plain}
+        weights = {name: outer[value] for name, value in around.items() if value in outer}
         mod = IRModule({"main": function}, checked=True)
         found = partition(RelayModel(mod, weights, ModelMeta()), is_open)
         if found is None:
@@ -68,26 +70,27 @@ def enter(
         parts.append(found if is_open else found.evolve(params={}))
         return function.evolve(body=found.main.body)
 
+    def divide_open(body: Expr) -> Expr:
+        return divide(Function(free_vars(body), body)).body
+
     def enter_function(_node: Expr, new: Expr) -> Expr:
         if not isinstance(new, Let) or not isinstance(new.value, Function):
             return new
-        body = new.value.body
-        found = divide(Function(free_vars(body), body)).body
-        return Let(new.var, new.value.evolve(body=found), new.body, new.span)
+        value = new.value.evolve(body=divide_open(new.value.body))
+        return Let(new.var, value, new.body, new.span)
 
     if isinstance(root, If):
-        bodies = [rewrite(each, keep, dict(memo)) for each in (root.true_branch, root.false_branch)]
-        found = [divide(Function(free_vars(each), each)).body for each in bodies]
-        then, other = (rewrite(each, keep, dict(back)) for each in found)
+        then, other = divide_open(root.true_branch), divide_open(root.false_branch)
         made: Expr = If(root.cond, then, other, root.span)
     elif isinstance(root, Call) and carried(root) and not is_foreign(root):
         attrs = {n: divide(x) if isinstance(x, Function) else x for n, x in root.attrs.items()}
         made = Call(root.op, root.args, Attrs(attrs), span=root.span)
     elif isinstance(root, Let):
-        made = rewrite(rewrite(rewrite(root, keep, dict(memo)), enter_function), keep, dict(back))
+        made = rewrite(root, enter_function)
     else:
-        return root, []
-    made.type = root.type
+        return unit.root, []
+    made = rewrite(made, keep, back)
+    made.type = unit.root.type
     return made, parts
 
 

@@ -162,11 +162,17 @@ def partition_for_onnx(
     Raises:
         OptionError: An option cannot be used, or `supported` has a mistake.
     """
+    report = Report() if report is None else report
+    model = as_model(mod, params, report)
+    return bind_weights(partition_model(model, mod_name=mod_name, report=report, **options).model)
+
+
+def as_model(mod: AnyValue, params: Mapping[str, AnyValue] | None, report: Report) -> RelayModel:
+    """Return a module or a function with its weights as a model."""
     bridge = get_bridge(PIVOT)
     own = bridge.bind_import({})
-    report = Report() if report is None else report
-    model = bridge.to_relay(bridge.load(mod, params, own), own, report=report)
-    return bind_weights(partition_model(model, mod_name=mod_name, report=report, **options).model)
+    model: RelayModel = bridge.to_relay(bridge.load(mod, params, own), own, report=report)
+    return model
 
 
 @pause_garbage_collection()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
@@ -22,11 +22,10 @@ from serde.io.directories import atomic_directory, check_directory
 from serde.io.fingerprint import digest_of
 from serde.io.staging import staging_directory
 from serde.io.tvm_params import read_params, write_params
-from serde.io.zips import Archive, is_zip, write_archive
+from serde.io.zips import Archive, write_archive
 from serde.onnx import codec
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.interface import declared_shape
-from serde.onnx.model import OnnxModel
 from serde.onnx.reader import load_opened
 from serde.relay.ir import Function, GlobalVar, IRModule, ModelMeta, RelayModel, SymDim, value_types
 from serde.relay.ir.foreign import REGION_FRAMEWORK, foreign_calls
@@ -134,9 +133,7 @@ def save_split(stored: Stored, path: str | os.PathLike[str]) -> Path:
         OptionError: The path cannot be written, or holds something else.
         FormatError: A file that weights lie in changed meanwhile.
     """
-    sources = _source_paths(stored)
-    check_target(path, sources)
-    target = Path(path)
+    sources, target = _source_paths(stored), Path(path)
     if not _is_archive(path):
         with atomic_directory(path, sources=sources, is_package=is_folder) as staged:
             _write_files(stored, staged, path)
@@ -144,7 +141,7 @@ def save_split(stored: Stored, path: str | os.PathLike[str]) -> Path:
     with staging_directory(target.parent) as staging, naming(target, staging.parent):
         _write_files(stored, staging, path)
         with atomic_write(target, sources=sources) as file:
-            write_archive(file, staging.iterdir())
+            write_archive(file, staging)
     return target
 
 
@@ -181,9 +178,8 @@ def _write_files(stored: Stored, folder: Path, path: str | os.PathLike[str]) -> 
         (folder / _HOST).write_text(host_module(stored).astext(), encoding="utf-8")
         write_params(_host_weights(stored), folder / _PARAMS)
     try:
-        names = sorted(each.name for each in folder.iterdir())
-        written = _Files(os.fspath(folder))
-        digests = {name: written.digest(name) for name in names}
+        written = _Files("", lambda name: OpenFile.open(folder / name))
+        digests = {each.name: written.digest(each.name) for each in sorted(folder.iterdir())}
     except FormatError as error:
         raise FormatError("what was written cannot be read again", path=path) from error
     text = json.dumps({**manifest_of(stored), DIGESTS: digests}, indent=1)
@@ -203,39 +199,19 @@ def load_split(path: str | os.PathLike[str]) -> Stored:
     """
     root = os.fspath(path)
     if os.path.isdir(root):
-        return _load(_Files(root))
-    if not is_zip(root):
-        raise FormatError("expected a folder, or a zip archive of it", path=root)
+        text = read_small(member_path(root, MANIFEST), MAX_SPLIT_MANIFEST_BYTES)
+        return _load(_Files(root, lambda name: OpenFile.open(member_path(root, name))), text)
     with Archive(root) as archive:
-        return _load(_Files(root, archive))
+        text = archive.read(MANIFEST, MAX_SPLIT_MANIFEST_BYTES)
+        return _load(_Files(root, lambda name: archive.range(name).window()), text)
 
 
+@dataclass(frozen=True, slots=True)
 class _Files:
     """The files of a folder, or those of an archive by the same names."""
 
-    def __init__(self, root: str, archive: Archive | None = None) -> None:
-        self.root, self._archive = root, archive
-
-    def path(self, name: str) -> Path | None:
-        """Return where a file is; None in an archive."""
-        return None if self._archive is not None else Path(member_path(self.root, name))
-
-    def open(self, name: str) -> OpenFile:
-        """Open a file, of an archive where it lies in that."""
-        if self._archive is not None:
-            return self._archive.range(name).window()
-        return OpenFile.open(member_path(self.root, name))
-
-    def read(self, name: str, limit: int) -> bytes:
-        """Return the content of a file, which may have so many bytes."""
-        if self._archive is not None:
-            return self._archive.read(name, limit)
-        return read_small(member_path(self.root, name), limit)
-
-    def model(self, name: str) -> OnnxModel:
-        """Return an ONNX model; its external data is one of the files, too."""
-        with self.open(name) as opened:
-            return load_opened(opened, self.open)
+    root: str
+    open: Callable[[str], OpenFile]
 
     def digest(self, name: str) -> str:
         """Return the SHA-256 of a file."""
@@ -245,7 +221,7 @@ class _Files:
     def check_digests(self, manifest: _Table) -> None:
         """Refuse files that are not those that were written, where the manifest has digests."""
         known = manifest.digests()
-        if known is None and self._archive is not None:
+        if known is None and not os.path.isdir(self.root):
             raise manifest.fault(f"{DIGESTS}: expected digests by file, found none")
         used = [each.text("file") for each in manifest.tables("regions")]
         used += [_HOST, _PARAMS] if manifest.tables("hosts") else []
@@ -256,8 +232,12 @@ class _Files:
                 raise FormatError(message[:300], path=f"{self.root}/{name}")
 
 
-def _load(files: _Files) -> Stored:
-    manifest = _Table(_read_manifest(files), f"{files.root}/{MANIFEST}")
+def _load(files: _Files, text: bytes) -> Stored:
+    where = f"{files.root}/{MANIFEST}"
+    try:
+        manifest = _Table(parse_json(text.decode("utf-8")), where)
+    except ValueError as error:
+        raise FormatError(f"no JSON: {error}", path=where) from None
     manifest.require("format", FORMAT)
     manifest.require("version", VERSION)
     files.check_digests(manifest)
@@ -343,13 +323,6 @@ class _Table:
         return ["?" if item is None else item for item in items]
 
 
-def _read_manifest(files: _Files) -> AnyValue:
-    try:
-        return parse_json(files.read(MANIFEST, MAX_SPLIT_MANIFEST_BYTES).decode("utf-8"))
-    except ValueError as error:
-        raise FormatError(f"no JSON: {error}", path=f"{files.root}/{MANIFEST}") from None
-
-
 def _read_port(table: _Table) -> Port:
     try:
         type_ = TensorType(table.shape("shape"), table.text("dtype"))
@@ -369,7 +342,8 @@ def _read_step(table: _Table) -> Step:
 
 def _read_region(files: _Files, table: _Table) -> RegionModule:
     name = table.text("file")
-    native = files.model(name)
+    with files.open(name) as opened:
+        native = load_opened(opened, files.open)
     inputs = [_read_port(each) for each in table.tables("inputs")]
     outputs = [_read_port(each) for each in table.tables("outputs")]
     graph = native.proto.graph
@@ -382,7 +356,8 @@ def _read_region(files: _Files, table: _Table) -> RegionModule:
         if [_comparable(port) for port in ports] != found:
             message = f"{what} are not those that the manifest tells"
             raise FormatError(message, path=f"{files.root}/{name}")
-    return RegionModule(table.text("name"), native, inputs, outputs, files.path(name))
+    path = Path(files.root, name) if os.path.isdir(files.root) else None
+    return RegionModule(table.text("name"), native, inputs, outputs, path)
 
 
 def _comparable(port: Port) -> AnyValue:
@@ -404,7 +379,7 @@ def _read_hosts(
     if not tables:
         return {}, {}
     path = f"{files.root}/{_HOST}"
-    text = files.read(_HOST, MAX_GRAPH_TEXT_BYTES)
+    text = read_small(files.open(_HOST), MAX_GRAPH_TEXT_BYTES)
     try:
         mod = InferType().run(fromtext(text.decode("utf-8"), name=path))[0]
     except UnicodeDecodeError as error:

@@ -231,8 +231,8 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "no JSON": (changed("manifest.json", b"["), "no JSON"),
     "too many bytes of a manifest": (changed("manifest.json", b" " * 2**27), "at most .* bytes"),
     "no archive": (lambda path: path.write_bytes(b"PK\x03\x04 and so on"), "no sound zip archive"),
-    "another file": (lambda path: path.write_bytes(b"\x08"), "expected a folder, or a zip archive"),
-    "nothing": (lambda path: path.write_bytes(b""), "expected a folder, or a zip archive"),
+    "another file": (lambda path: path.write_bytes(b"\x08"), "no sound zip archive"),
+    "nothing": (lambda path: path.write_bytes(b""), "no sound zip archive"),
 }  # fmt: skip
 
 

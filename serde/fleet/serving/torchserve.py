@@ -85,10 +85,9 @@ def write_torchserve(
                 source, made, source_format=source_format, target_format=bridge.name,
                 report=report, **options,
             )  # fmt: skip
-        _add_texts(made, name, known_labels(source, class_labels, report.facts))
+        _add_texts(made, name, version, known_labels(source, class_labels, report.facts))
         with report.stage("pack"), atomic_write(target) as file:
-            members = filter(Path.is_file, made.iterdir())
-            write_archive(file, members, {_MANIFEST: _manifest(name, version)}, _MARK)
+            write_archive(file, made, _MARK)
     report.facts |= {"path": str(target), "bytes": target.stat().st_size}
     return target
 
@@ -109,8 +108,10 @@ def _check_replaced(target: Path, overwrite: bool) -> None:
         )
 
 
-def _add_texts(made: Path, name: str, labels: Sequence[str]) -> None:
+def _add_texts(made: Path, name: str, version: str, labels: Sequence[str]) -> None:
     """Write what a module needs to be served beside its source."""
+    (made / _MANIFEST).parent.mkdir()
+    (made / _MANIFEST).write_text(_manifest(name, version), encoding="utf-8")
     (made / HANDLER).write_text(handler_text(f"the model {name}"), encoding="utf-8")
     (made / _REQUIREMENTS).write_text("numpy\nsafetensors>=0.5\n", encoding="utf-8")
     if labels:
