@@ -5,8 +5,8 @@ The rule for what is not a plain operator on tensors of fixed shapes:
 - A conditional, or a loop that an operator of Relay carries, is one unit with all that only it
   needs: it goes into a region if ONNX has it at the operator set and the toolchain takes every
   node of its bodies, and stays on the host otherwise. Then parts of its bodies may be regions.
-- Recursion, lets that are left of it, functions as values and calls of other global functions
-  stay on the host, and so does what works on sequences.
+- Recursion stays likewise, with regions inside its functions. Functions as values and calls of
+  other global functions stay on the host, and so does what works on sequences.
 - A dimension that is not a number goes into a region like any other, unless the list says
   ``dynamic_shapes = false``; then every node that has one stays on the host.
 - A function that is marked Composite or Primitive is never cut.
