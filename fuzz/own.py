@@ -448,6 +448,8 @@ def _partitions() -> _Made:
 
     for operators in (["Gemm", "MatMul", "Transpose"], ["Tanh"]):
         with tempfile.TemporaryDirectory() as folder:
+            split(model, Path(folder, "p.zip"), supported=operators)
+            yield {"p.zip": Path(folder, "p.zip").read_bytes()}, None
             split(model, Path(folder, "p"), supported=operators)
             found = sorted(Path(folder, "p").rglob("*"))
             yield (
