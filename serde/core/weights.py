@@ -245,7 +245,7 @@ class FileRange:
         Raises:
             FormatError: The file is gone, shorter or another one.
         """
-        return _Window(self)
+        return OpenFile(self.open().fd, self.path, self)
 
 
 class OpenFile:
@@ -256,16 +256,18 @@ class OpenFile:
         path: The file.
         stamp: Device, inode, size and modification time (ns) when it was opened.
         names: Number of hard links at that moment.
+        within: The range of the file whose bytes are all that there are; None for the whole.
     """
 
-    __slots__ = ("fd", "names", "path", "stamp")
+    __slots__ = ("fd", "names", "path", "stamp", "within")
 
-    def __init__(self, fd: int, path: str) -> None:
+    def __init__(self, fd: int, path: str, within: FileRange | None = None) -> None:
         self.fd = fd
         self.path = path
+        self.within = within
         status = os.fstat(fd)
         self.stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-        self.names = status.st_nlink
+        self.names = status.st_nlink if within is None else 1
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> OpenFile:
@@ -290,8 +292,8 @@ class OpenFile:
 
     @property
     def size(self) -> int:
-        """Length of the file in bytes when it was opened."""
-        return self.stamp[2]
+        """Length in bytes when it was opened."""
+        return self.stamp[2] if self.within is None else self.within.length
 
     def range(self, offset: int, length: int) -> FileRange:
         """Return the range of `length` bytes from `offset` on.
@@ -305,6 +307,8 @@ class OpenFile:
                 path=self.path,
                 offset=offset,
             )
+        if self.within is not None:
+            return replace(self.within, offset=self.within.offset + offset, length=length)
         return FileRange(self.path, offset, length, self.stamp)
 
     def read_into(self, buffer: bytearray | memoryview | Array, offset: int) -> None:
@@ -315,6 +319,7 @@ class OpenFile:
         """
         raw = buffer.data if isinstance(buffer, np.ndarray) else memoryview(buffer)
         view = raw.cast("B")
+        offset += 0 if self.within is None else self.within.offset
         done = 0
         while done < len(view):
             part = view[done : done + CHUNK_BYTES]
@@ -366,32 +371,6 @@ class OpenFile:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-class _Window(OpenFile):
-    """A range of a file, whose bytes are all that there are."""
-
-    __slots__ = ("_within",)
-
-    def __init__(self, within: FileRange) -> None:
-        super().__init__(within.open().fd, within.path)
-        self.names = 1
-        self._within = within
-
-    @property
-    def size(self) -> int:
-        """Length of the range."""
-        return self._within.length
-
-    def range(self, offset: int, length: int) -> FileRange:
-        """Return a range of this one."""
-        super().range(offset, length)
-        return replace(self._within, offset=self._within.offset + offset, length=length)
-
-    def read_into(self, buffer: bytearray | memoryview | Array, offset: int) -> None:
-        """Fill `buffer` from position `offset` of the range."""
-        raw = buffer.data if isinstance(buffer, np.ndarray) else memoryview(buffer)
-        super().read_into(raw, self.range(offset, raw.nbytes).offset)
 
 
 def _close(fd: int) -> None:

@@ -84,7 +84,7 @@ def zip_copy(
         OSError: A file cannot be written.
     """
     found: dict[str, int] = {}
-    with OpenFile.open(path) as opened, _open(path, opened.fd, 0, opened.size) as archive:
+    with OpenFile.open(path) as opened, _open(opened) as archive:
         members = archive.infolist()
         if len(members) > MAX_ARCHIVE_MEMBERS:
             raise FormatError(f"{len(members)} members, at most {MAX_ARCHIVE_MEMBERS}", path=path)
@@ -126,12 +126,12 @@ def _pieces(
 
 
 class _BoundedFile(io.FileIO):
-    """A range of a file, of which nobody reads more at once than a directory may have."""
+    """A file, of which nobody reads more at once than a directory may have."""
 
-    def __init__(self, fd: int, start: int, length: int) -> None:
-        super().__init__(fd, closefd=False)
-        self._start = start
-        self._end = start + length
+    def __init__(self, opened: OpenFile) -> None:
+        super().__init__(opened.fd, closefd=False)
+        self._start = opened.within.offset if opened.within else 0
+        self._end = self._start + opened.size
         self.seek(0)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
@@ -165,9 +165,9 @@ def _faults(path: str | os.PathLike[str], what: str) -> Iterator[None]:
         raise FormatError(f"{what}: {error}", path=path) from None
 
 
-def _open(path: str | os.PathLike[str], fd: int, start: int, size: int) -> zipfile.ZipFile:
-    with _faults(path, "no sound zip archive"):
-        return zipfile.ZipFile(_BoundedFile(fd, start, size))
+def _open(opened: OpenFile) -> zipfile.ZipFile:
+    with _faults(opened.path, "no sound zip archive"):
+        return zipfile.ZipFile(_BoundedFile(opened))
 
 
 class Archive:
@@ -187,17 +187,15 @@ class Archive:
 
     def __init__(self, path: str | os.PathLike[str], within: FileRange | None = None) -> None:
         self.path = os.fspath(path)
-        kept = within.handle if within else None
-        self._opened = kept or (within.open() if within else OpenFile.open(path))
-        self._start, size = (within.offset, within.length) if within else (0, self._opened.size)
-        self._budget = MAX_ARCHIVE_RATIO * size + _FREE_BYTES
+        self._opened = within.window() if within else OpenFile.open(path)
+        self._budget = MAX_ARCHIVE_RATIO * self._opened.size + _FREE_BYTES
         self._spooled: dict[str, SpooledFile] = {}
         self._nested: list[Archive] = []
         try:
-            self._zip = _open(self.path, self._opened.fd, self._start, size)
+            self._zip = _open(self._opened)
             self.members = self._by_name(self._zip.infolist())
         except FormatError:
-            self._close()
+            self._opened.close()
             raise
 
     def __enter__(self) -> Self:
@@ -207,11 +205,7 @@ class Archive:
         for each in self._nested:
             each.__exit__()
         self._zip.close()
-        self._close()
-
-    def _close(self) -> None:
-        if not isinstance(self._opened, SpooledFile):  # Ranges keep that one.
-            self._opened.close()
+        self._opened.close()
 
     def nested(self, name: str) -> Archive:
         """Return an archive that a member is, open as long as this one.
@@ -275,10 +269,10 @@ class Archive:
         """Return where the content of a stored member begins, which its own header says."""
         with _faults(self.path, f"the member {member.filename[:200]!r}"):
             self._zip.open(member).close()  # compares the header with the directory
-        raw, start = bytearray(_LOCAL.size), self._start + member.header_offset
-        self._opened.read_into(raw, start)
+        raw = bytearray(_LOCAL.size)
+        self._opened.read_into(raw, member.header_offset)
         _, name_length, extra_length = _LOCAL.unpack(raw)
-        return start + _LOCAL.size + int(name_length) + int(extra_length)
+        return member.header_offset + _LOCAL.size + int(name_length) + int(extra_length)
 
     def _unpack(self, member: zipfile.ZipInfo) -> SpooledFile:
         self._budget -= member.file_size
