@@ -551,9 +551,8 @@ def _bind_call(function: Function, call: Call) -> tuple[GlobalVar, Function, Cal
     """Return a region whose arguments that are constants are its own, and the call of it."""
     pairs = list(zip(function.params, call.args, strict=True))
     bound: dict[Expr, Expr] = {param: arg for param, arg in pairs if isinstance(arg, Constant)}
-    body = rewrite(function.body, keep, dict(bound))
     params = [param for param in function.params if param not in bound]
-    inner = Function(params, body, function.ret_type, attrs=function.attrs, span=function.span)
+    inner = function.evolve(params=params, body=rewrite(function.body, keep, dict(bound)))
     variable = GlobalVar(str(getattr(call.op, "name_hint", "")), inner.type)
     new = Call(variable, [arg for param, arg in pairs if param not in bound], span=call.span)
     new.type = call.type

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Literal
 
 from serde.core import Weight, dataclass, field
 from serde.errors import RelayError, Unsupported
@@ -18,9 +18,6 @@ from serde.target.nesting import outline
 from serde.target.units import UnitGraph, find_units
 
 __all__ = ["Port", "Program", "Schedule", "Step", "compiled_functions", "schedule"]
-
-HOST: Final = "host"
-REGION: Final = "region"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any as AnyValue, Final
+from typing import Any as AnyValue, Final, Literal
 
 from serde.core import OpenFile, Weight, dataclass, parse_json
 from serde.core.limits import MAX_GRAPH_TEXT_BYTES, MAX_RANK, MAX_SPLIT_MANIFEST_BYTES
@@ -332,12 +332,11 @@ def _read_port(table: _Table) -> Port:
 
 
 def _read_step(table: _Table) -> Step:
-    kind = table.text("kind")
-    if kind == "host":
-        return Step("host", table.text("name"), table.texts("inputs"), table.texts("outputs"))
-    if kind == "region":
-        return Step("region", table.text("name"), table.texts("inputs"), table.texts("outputs"))
-    raise table.fault(f"kind: expected host or region, found {kind!r}")
+    told = table.text("kind")
+    kind: Literal["host", "region"] = "host" if told == "host" else "region"
+    if told != kind:
+        raise table.fault(f"kind: expected host or region, found {told!r}")
+    return Step(kind, table.text("name"), table.texts("inputs"), table.texts("outputs"))
 
 
 def _read_region(files: _Files, table: _Table) -> RegionModule:
