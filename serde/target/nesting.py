@@ -7,7 +7,7 @@ interpreter, which runs the host, calls the regions in it where it comes by.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from serde.core import Weight
@@ -26,6 +26,7 @@ from serde.relay.ir.expr import (
     Var,
 )  # fmt: skip
 from serde.relay.ir.foreign import REGION_FRAMEWORK, Foreign, is_foreign
+from serde.relay.ir.leaves import as_leaves
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.transform.dead_state import without_dead_states
 from serde.target.cutting import keep
@@ -42,33 +43,31 @@ def enter(
 ) -> Inside:
     """Return what a unit became.
 
-    `partition` returns a part in regions, None where it has none. It is told whether the part may
-    get weights that it did not have.
+    `partition` returns a part in regions, None where it has none. It is told whether the part sees
+    the weights around it.
     """
     leaves = (leaf for leaf in unit.operands if not isinstance(leaf, (Constant, Var)))
     memo: dict[Expr, Expr] = {x: Var(f"branch.i{i}", x.type) for i, x in enumerate(leaves)}
     back: dict[Expr, Expr] = {variable: leaf for leaf, variable in memo.items()}
     root = rewrite(unit.root, keep, memo)
     parts: list[RelayModel] = []
+    fresh: list[Var] = []
     captured, is_open = find_captured(root), not isinstance(root, Call)
-    outer: dict[Expr, Weight] = {
-        each: model.params[each.name_hint]
-        for each in model.main.params
-        if each.name_hint in model.params
-    }
 
     def divide(function: Function) -> Function:
-        counts = Counter(each.name_hint for each in function.params)
-        plain = (each for each in function.params if counts[each.name_hint] == 1)
-        around = {each.name_hint: captured.get(each, each) for each in plain}
-        weights = {name: outer[value] for name, value in around.items() if value in outer}
+        weights = _weights_in(function, captured, model)
         mod = IRModule({"main": function}, checked=True)
         found = partition(RelayModel(mod, weights, ModelMeta()), is_open)
         if found is None:
             return function
-        # A body is closed: its weights are its own parameters, which stand for those around it.
-        parts.append(found if is_open else found.evolve(params={}))
-        return function.evolve(body=found.main.body)
+        if is_open:
+            parts.append(found)
+            return function.evolve(body=found.main.body)
+        # A body is closed: weights that it did not have are captured, too.
+        new = [each for each in found.main.params if each not in set(function.params)]
+        parts.append(found.evolve(params={x.name_hint: found.params[x.name_hint] for x in new}))
+        fresh.extend(new)
+        return function.evolve(params=[*function.params, *new], body=found.main.body)
 
     def divide_open(body: Expr) -> Expr:
         return divide(Function(free_vars(body), body)).body
@@ -84,7 +83,8 @@ def enter(
         made: Expr = If(root.cond, then, other, root.span)
     elif isinstance(root, Call) and carried(root) and not is_foreign(root):
         attrs = {n: divide(x) if isinstance(x, Function) else x for n, x in root.attrs.items()}
-        made = Call(root.op, root.args, Attrs(attrs), span=root.span)
+        args = [*root.args[:-1], Tuple([*as_leaves(root.args[-1:]), *fresh])]
+        made = Call(root.op, args if fresh else root.args, Attrs(attrs), span=root.span)
     elif isinstance(root, Let):
         made = rewrite(root, enter_function)
     else:
@@ -92,6 +92,18 @@ def enter(
     made = rewrite(made, keep, back)
     made.type = unit.root.type
     return made, parts
+
+
+def _weights_in(
+    function: Function, captured: Mapping[Expr, Expr], model: RelayModel
+) -> dict[str, Weight]:
+    """Return the weights among parameters of a body, of which each has a name of its own."""
+    params = model.main.params
+    outer = {x: model.params[x.name_hint] for x in params if x.name_hint in model.params}
+    counts = Counter(each.name_hint for each in function.params)
+    plain = (each for each in function.params if counts[each.name_hint] == 1)
+    around = {each.name_hint: captured.get(each, each) for each in plain}
+    return {name: outer[x] for name, x in around.items() if isinstance(x, Var) and x in outer}
 
 
 def find_captured(root: Expr) -> dict[Expr, Expr]:

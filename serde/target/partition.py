@@ -368,9 +368,7 @@ class _Partitioner:
             judge = self._judge if is_open else self._judge.of_weights(model.params)
             choices = replace(self._choices, judge=judge)
             found = _Partitioner(model, choices, self._level + 1).run()
-            if not is_open and not found.model.params.keys() <= model.params.keys():
-                return partition_inside(model.evolve(params={}), is_open) if model.params else None
-            if not found.regions or (found.model.params and not model.params):
+            if not found.regions:
                 return None
             before, first = len(nodes), len(regions)
             for each in found.nodes:
