@@ -35,6 +35,7 @@ from serde.onnx.profile import read_supported
 from serde.onnx.schemas import newest_opset
 from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
 from serde.relay.ir import Foreign, IRModule, RelayModel, free_vars, rewrite, tensor_type
+from serde.relay.ir.bodies import map_bodies
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
 from serde.relay.ir.foreign import is_foreign
 from serde.relay.transform.infer_type import InferType
@@ -457,7 +458,9 @@ def _assemble(
 
     def replace_inside(node: Expr, new: Expr) -> Expr:
         found = inside[node][0] if node in inside else node
-        return inline_composite(node, new) if found is node else rewrite(found, keep, memo)
+        if found is not node:
+            return rewrite(found, inline_composite, memo)
+        return inline_composite(node, new)
 
     for number, part in enumerate(parts):
         function = _region_function(names[number], part, opset)
@@ -482,6 +485,7 @@ def _assemble(
     # Without a region, nothing else tells for what the model was partitioned.
     attrs = main.attrs if functions else {**main.attrs, OPSET_KEY: opset}
     new = Function(params, body, main.ret_type, attrs=attrs, span=main.span)
+    new = map_bodies(new, lambda each: each.evolve(body=rewrite(each.body, inline_composite)))
     others = {v: f for v, f in model.mod.functions.items() if v.name_hint != "main"}
     entry = model.mod.get_global_var("main")
     mod = model.mod.with_functions({entry: new, **others, **functions})

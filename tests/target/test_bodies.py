@@ -100,6 +100,16 @@ def test_a_match_in_a_body_is_one_node_with_its_weight(
         np.testing.assert_allclose(result, expected(name), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("pattern", ["text", "a pattern"])
+@pytest.mark.parametrize("name", BODIES)
+def test_a_composite_whose_region_is_too_small_is_spelled_out(name: str, pattern: str) -> None:
+    supported = {"composites": {NAME: {"pattern": PATTERNS[pattern]}}, "operators": ["Exp"]}
+    given = serde.to_relay(model(name))
+    main = partition_model(given, supported=supported, min_nodes=9).model.main
+    assert not [node for node in all_nodes(main.body) if is_foreign(node)]
+    assert "nn.relu" in main.astext()
+
+
 @pytest.mark.parametrize("name", BODIES)
 def test_a_weight_that_regions_alone_read_leaves_the_host(name: str) -> None:
     found = build(partition_model(serde.to_relay(model(name)), supported=["Mul", "Relu"]).model)
@@ -109,6 +119,34 @@ def test_a_weight_that_regions_alone_read_leaves_the_host(name: str) -> None:
     assert list(part.params) == (["w"] if name == "a scan" else [])
     (result,) = HybridExecutor(found).run(FEEDS)
     np.testing.assert_allclose(result, expected(name), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("inner", [False, True], ids=["a loop", "a loop in a loop"])
+def test_a_weight_that_is_made_for_a_region_is_its_own(inner: bool) -> None:
+    """A dense layer is a MatMul of the transposed weight where there is no Gemm."""
+    runtime = pytest.importorskip("onnxruntime")
+
+    def loop(make: Any) -> Any:
+        i = relay.var("i", shape=(), dtype="int64")
+        s, w = relay.var("s", shape=(2, 4)), relay.var("w", shape=(4, 4))
+        turn = relay.tanh(make(s, w))
+        body = relay.Function([i, s, w], relay.Tuple([relay.const(True, "bool"), turn]))
+        most = relay.const(3, "int64")
+        return lambda x, v: relay.serde.loop(most, None, [x], [v], body=body)[0]
+
+    whole = loop(loop(relay.nn.dense) if inner else relay.nn.dense)
+    x, w = relay.var("x", shape=(2, 4)), relay.var("w", shape=(4, 4))
+    mod = relay.IRModule.from_expr(relay.Function([x, w], whole(x, w)))
+    params = {"w": RNG.normal(size=(4, 4)).astype(np.float32)}
+    proto = serde.from_relay((mod, params), format="onnx")
+    (want,) = runtime.InferenceSession(proto.SerializeToString()).run(None, {"x": X})
+    found = split((mod, params), supported=["MatMul"]).module
+    (region,) = found.imported_modules
+    assert (region.nodes, len(region.inputs)) == (("MatMul",), 1)
+    (value,) = map(numpy_helper.to_array, region.proto().graph.initializer)
+    np.testing.assert_array_equal(value, params["w"].T)
+    assert not any(part.params for part in found.hosts.values())
+    np.testing.assert_allclose(HybridExecutor(found).run(X)[0], want, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.wide
