@@ -24,7 +24,7 @@ from serde.relay.ir.expr import (
     Let,
     Tuple,
     Var,
-)  # fmt: skip
+)
 from serde.relay.ir.foreign import REGION_FRAMEWORK, Foreign, is_foreign
 from serde.relay.ir.leaves import as_leaves
 from serde.relay.ir.types import TensorType, TupleType
