@@ -72,6 +72,7 @@ TESTS: Final[Mapping[str, Sequence[str]]] = {
     ],
     "torch": [
         "formats/files/test_torch_pt2.py", "formats/files/test_torch_pt2_malformed.py",
+        "formats/files/test_torch_pt2_versions.py",
         "formats/files/test_torch_hostile.py", "formats/control/test_torch_hops.py",
         "formats/live/test_torch_script.py", "formats/files/test_torch_script_hostile.py",
     ],

@@ -80,7 +80,7 @@ READERS: Final[Mapping[str, Sequence[str]]] = {
     ],
     "torch": [
         "torch/codec.py", "torch/model.py", "torch/quantization.py", "torch/strided.py",
-        "torch/tensors.py", "torch/pt2/*.py", "torch/script/attributes.py",
+        "io/zips.py", "torch/tensors.py", "torch/pt2/*.py", "torch/script/attributes.py",
         "torch/script/inputs.py", "torch/script/packed.py", "torch/script/reader.py",
         "torch/script/source.py", "torch/script/vetting.py",
     ],

@@ -46,7 +46,7 @@ from serde.fleet.stores.staging import stage
 from serde.fleet.stores.urls import is_url
 from serde.io.staging import pending, sweep
 from serde.onnx.profile import read_supported
-from serde.target.storage import load_folder
+from serde.target.storage import load_split
 
 __all__ = ["OWN", "READER", "read_own", "seeds"]
 
@@ -204,7 +204,7 @@ def _triton(path: Path, work: Path) -> None:
 
 
 def _partition(path: Path, work: Path) -> None:
-    load_folder(path)
+    load_split(path)
 
 
 def _links(path: Path, work: Path) -> None:
@@ -448,6 +448,8 @@ def _partitions() -> _Made:
 
     for operators in (["Gemm", "MatMul", "Transpose"], ["Tanh"]):
         with tempfile.TemporaryDirectory() as folder:
+            split(model, Path(folder, "p.zip"), supported=operators)
+            yield {"p.zip": Path(folder, "p.zip").read_bytes()}, None
             split(model, Path(folder, "p"), supported=operators)
             found = sorted(Path(folder, "p").rglob("*"))
             yield (

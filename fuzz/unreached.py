@@ -162,7 +162,7 @@ UNREACHED: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "relayfile/json_graph.py": {"if len(nodes) > MAX_NODES:": "large"},
     "torch/codec.py": {'raise OptionError(f"expected a path or a module': "live"},
-    "torch/pt2/archive.py": {
+    "io/zips.py": {
         "if len(found) > MAX_TORCH_ARCHIVE_MEMBERS:": "large",
         "if wanted > max(CHUNK_BYTES": "large",
     },

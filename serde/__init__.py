@@ -23,7 +23,7 @@ _NAMES = {
     "serde.relay": "relay",
     "serde.target": "target",
     "serde.target.hybrid": "HybridExecutor",
-    "serde.target.runners": "register_runner",
+    "serde.target.regions": "register_runner",
     "serde.viewing.viewer": "view",
     "serde.walk.user_converters": "exports imports",
 }

@@ -41,7 +41,7 @@ from serde.relay.ir.dims import Any, SymDim
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 from serde.target.hybrid import HybridExecutor as HybridExecutor
-from serde.target.runners import register_runner as register_runner
+from serde.target.regions import register_runner as register_runner
 from serde.viewing.page import Page
 from serde.walk.user_converters import exports as exports, imports as imports
 

@@ -31,6 +31,7 @@ _MOVED = MappingProxyType(
         "stores": "fleet.stores",
         "summary": "bridge.summary",
         "systems": "core.systems",
+        "target.runners": "target.regions",
         "texts": "core.texts",
         "weights": "core.weights",
         "relay.standard": "relay.tvm.standard",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
 from abc import ABC, abstractmethod
@@ -54,6 +55,8 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         package_suffixes: Those of `suffixes` that folders have, which are read as one model.
         companion_suffixes: Ends of the names of files that are read along with another, which
             stands for the model.
+        compressor: The module, by its full name, whose ``check_compression`` and ``compress`` make
+            written models smaller; None where there is none.
         keeps_metadata: Whether files have a place for what the owner of a model added to it.
         names_companions: Whether a model itself names its companions, so that it has to be read
             to find them: a batch does so in the process of the model.
@@ -66,6 +69,7 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
     package_suffixes: ClassVar[tuple[str, ...]] = ()
     companion_suffixes: ClassVar[tuple[str, ...]] = ()
     names_companions: ClassVar[bool] = False
+    compressor: ClassVar[str | None] = None
     keeps_metadata: ClassVar[bool] = False
     import_options: ClassVar[type[ImportOptions] | None]
     export_options: ClassVar[type[ExportOptions] | None]
@@ -301,9 +305,10 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         Raises:
             OptionError: The format has no tool for it.
         """
-        raise OptionError(
-            f"{', '.join(wanted.asked)}: format {self.name} has no tool that makes models smaller"
-        )
+        if self.compressor is None:
+            asked = ", ".join(wanted.asked)
+            raise OptionError(f"{asked}: format {self.name} has no tool that makes models smaller")
+        importlib.import_module(self.compressor).check_compression(wanted, options)
 
     def compress(
         self,
@@ -329,7 +334,9 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
             MissingDependency: It is not installed.
             UnsupportedModelError: Nothing in the model can be made smaller so.
         """
-        raise OptionError(f"format {self.name} has no tool that makes models smaller")
+        tool: AnyValue = importlib.import_module(self.compressor or "")
+        made: ModelT = tool.compress(path, wanted, samples, folder, report)
+        return made
 
     def complete(self, model: ModelT) -> AnyValue:
         """Return the native object that users get, with its weights."""

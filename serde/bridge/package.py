@@ -6,16 +6,13 @@ import importlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any as AnyValue, ClassVar
+from typing import Any as AnyValue, ClassVar
 
 from serde.bridge.contract import Bridge, ExportOptionsT, ImportOptionsT, ModelT
 from serde.core import Report
-from serde.engine.base import Engine, Samples
+from serde.engine.base import Engine
 from serde.io.atomic import check_files
 from serde.relay.ir import RelayModel
-
-if TYPE_CHECKING:
-    from serde.bridge.quantizing import QuantizeOptions
 
 __all__ = ["PackageBridge"]
 
@@ -29,12 +26,10 @@ class PackageBridge(Bridge[ModelT, ImportOptionsT, ExportOptionsT]):
     Attributes:
         package: The package, by its full name.
         writer: Which of its modules has ``save``, and ``check_target`` if more is to be checked.
-        compressor: Which has ``check_compression`` and ``compress``, if models can be made smaller.
     """
 
     package: ClassVar[str | None]
     writer: ClassVar[str] = "codec"
-    compressor: ClassVar[str | None] = None
 
     def _part(self, name: str) -> AnyValue:
         return importlib.import_module(f"{self.package}.{name}")
@@ -91,25 +86,3 @@ class PackageBridge(Bridge[ModelT, ImportOptionsT, ExportOptionsT]):
             self.check_suffix(path, (*self.suffixes, ""))
         else:
             check(path, sources, options)
-
-    def check_compression(self, wanted: QuantizeOptions, options: ExportOptionsT) -> None:
-        """Refuse what the `check_compression` of :attr:`compressor` does."""
-        if self.compressor is None:
-            super().check_compression(wanted, options)
-        else:
-            self._part(self.compressor).check_compression(wanted, options)
-
-    def compress(
-        self,
-        path: Path,
-        wanted: QuantizeOptions,
-        samples: Samples | None,
-        *,
-        folder: Path,
-        report: Report,
-    ) -> ModelT:
-        """Return what the `compress` of :attr:`compressor` makes of a file."""
-        if self.compressor is None:
-            return super().compress(path, wanted, samples, folder=folder, report=report)
-        made: ModelT = self._part(self.compressor).compress(path, wanted, samples, folder, report)
-        return made

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from serde.core.limits import CHUNK_BYTES
-from serde.core.records import dataclass, field
+from serde.core.records import dataclass, field, replace
 from serde.core.systems import open_to_read, read_at
 from serde.errors import FormatError, OptionError
 
@@ -239,6 +239,14 @@ class FileRange:
             opened.read_into(buffer, self.offset + start)
         return buffer
 
+    def window(self) -> OpenFile:
+        """Open the range as if it were a file of its own.
+
+        Raises:
+            FormatError: The file is gone, shorter or another one.
+        """
+        return OpenFile(self.open().fd, self.path, self)
+
 
 class OpenFile:
     """A descriptor of a regular file, and reads at positions of it.
@@ -248,16 +256,18 @@ class OpenFile:
         path: The file.
         stamp: Device, inode, size and modification time (ns) when it was opened.
         names: Number of hard links at that moment.
+        within: The range of the file whose bytes are all that there are; None for the whole.
     """
 
-    __slots__ = ("fd", "names", "path", "stamp")
+    __slots__ = ("fd", "names", "path", "stamp", "within")
 
-    def __init__(self, fd: int, path: str) -> None:
+    def __init__(self, fd: int, path: str, within: FileRange | None = None) -> None:
         self.fd = fd
         self.path = path
+        self.within = within
         status = os.fstat(fd)
         self.stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-        self.names = status.st_nlink
+        self.names = status.st_nlink if within is None else 1
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> OpenFile:
@@ -282,8 +292,8 @@ class OpenFile:
 
     @property
     def size(self) -> int:
-        """Length of the file in bytes when it was opened."""
-        return self.stamp[2]
+        """Length in bytes when it was opened."""
+        return self.stamp[2] if self.within is None else self.within.length
 
     def range(self, offset: int, length: int) -> FileRange:
         """Return the range of `length` bytes from `offset` on.
@@ -297,6 +307,8 @@ class OpenFile:
                 path=self.path,
                 offset=offset,
             )
+        if self.within is not None:
+            return replace(self.within, offset=self.within.offset + offset, length=length)
         return FileRange(self.path, offset, length, self.stamp)
 
     def read_into(self, buffer: bytearray | memoryview | Array, offset: int) -> None:
@@ -307,6 +319,7 @@ class OpenFile:
         """
         raw = buffer.data if isinstance(buffer, np.ndarray) else memoryview(buffer)
         view = raw.cast("B")
+        offset += 0 if self.within is None else self.within.offset
         done = 0
         while done < len(view):
             part = view[done : done + CHUNK_BYTES]

@@ -38,7 +38,7 @@ class CoremlBridge(PackageBridge["CoremlModel", CoremlImportOptions, CoremlExpor
     title = "Core ML"
     package = __package__
     writer = "writer"
-    compressor = "compress"
+    compressor = "serde.coreml.compress"
     keeps_metadata = True
     suffixes = (".mlpackage", ".mlmodel")
     package_suffixes = (".mlpackage",)

@@ -17,8 +17,8 @@ from serde.relay.ir.foreign import REGION_FRAMEWORK, Foreign
 
 __all__ = ["REGIONS", "has_kernel", "register_kernel", "run_foreign"]
 
-REGIONS: ContextVar[Mapping[str, Callable[..., AnyValue]]] = ContextVar("REGIONS")
-"""What runs the regions that the part of a host which is run calls, by name."""
+REGIONS: ContextVar[Mapping[str, tuple[int, Callable[..., AnyValue]]]] = ContextVar("REGIONS")
+"""Regions that the part of a host that runs may call: how many inputs each has, what runs it."""
 
 _KERNELS: dict[tuple[str, str], Callable[..., AnyValue]] = {}
 
@@ -68,10 +68,10 @@ def run_foreign(attrs: Mapping[str, AnyValue], inputs: Sequence[Array]) -> list[
     """
     node = Foreign.of_attributes(attrs)
     if node.framework == REGION_FRAMEWORK:
-        region = REGIONS.get({}).get(node.name)
-        if region is None:
+        known = REGIONS.get({})
+        if node.name not in known:
             raise RelayError(f"region {node.name} runs by the executor of its module alone")
-        return list(region(inputs))
+        return list(known[node.name][1](inputs))
     kernel = _kernel(node)
     if kernel is not None:
         try:

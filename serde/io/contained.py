@@ -68,21 +68,23 @@ def member_path(root: str, location: str) -> str:
     return path
 
 
-def read_small(path: str | os.PathLike[str], limit: int, expected: str | None = None) -> bytes:
+def read_small(
+    path: str | os.PathLike[str] | OpenFile, limit: int, expected: str | None = None
+) -> bytes:
     """Return the content of a regular file, which may have `limit` bytes.
 
     Args:
-        path: The file.
+        path: The file, or what it is open as, which is closed then.
         limit: How many bytes it may have.
         expected: What a refusal says was expected; so many bytes if left out.
 
     Raises:
         FormatError: It has more, is no regular file or cannot be read.
     """
-    with OpenFile.open(path) as opened:
+    with path if isinstance(path, OpenFile) else OpenFile.open(path) as opened:
         if opened.size > limit:
             wanted = expected or f"at most {limit} bytes"
-            raise FormatError(f"expected {wanted}, found {opened.size}", path=path)
+            raise FormatError(f"expected {wanted}, found {opened.size}", path=opened.path)
         buffer = bytearray(opened.size)
         opened.read_into(buffer, 0)
     return bytes(buffer)

@@ -1,36 +1,53 @@
-"""Zip archives of unknown origin: chosen members are copied out, nothing is unpacked by itself."""
+"""Zip archives of unknown origin: members are copied out, or read where they lie; and writing such.
+
+Members of PyTorch's archives, and of ours, are stored uncompressed, so that weights are ranges of
+the archive. A compressed one is unpacked into a temporary file. Nothing is written under a name
+that the archive gives.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from shutil import copyfileobj
+from typing import TYPE_CHECKING, BinaryIO, Final
 
-from serde.core.limits import CHUNK_BYTES, MAX_ARCHIVE_MEMBERS, MAX_ARCHIVE_RATIO
+from serde.core.limits import (
+    CHUNK_BYTES,
+    MAX_ARCHIVE_MEMBERS,
+    MAX_ARCHIVE_RATIO,
+    MAX_TORCH_ARCHIVE_MEMBERS,
+)
+from serde.core.progress import counting, expect
+from serde.core.weights import FileRange, OpenFile
 from serde.errors import FormatError
+from serde.io.archives import SpooledFile, spool
 from serde.io.atomic import write_all
 from serde.io.contained import location_fault
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 try:
     from lzma import LZMAError
 except ImportError:  # Python in a browser is built without it.
     LZMAError = zlib.error  # type: ignore[misc, assignment]
 
-__all__ = ["ZIP_FAULTS", "is_zip", "zip_copy"]
+__all__ = ["ZIP_FAULTS", "Archive", "is_zip", "write_archive", "zip_copy"]
 
 _MARK: Final = b"PK\x03\x04"
 _ENCRYPTED: Final = 1
 # Even an archive of some bytes may unpack to this much.
 _FREE_BYTES: Final = 2**20
-# What a member takes in the directory at the end of an archive, its name and facts included.
-_MAX_DIRECTORY: Final = 1024 * MAX_ARCHIVE_MEMBERS
-_END: Final = struct.Struct("<4s4H2LH")
+_LOCAL: Final = struct.Struct("<4s22x2H")
+"""A member's own header: its mark, and the lengths of its name and of an extra field."""
 
 ZIP_FAULTS: Final = (
     zipfile.BadZipFile, zlib.error, LZMAError, struct.error, EOFError, LookupError,
@@ -41,11 +58,11 @@ ZIP_FAULTS: Final = (
 
 def is_zip(path: str | os.PathLike[str]) -> bool:
     """Whether a file begins as a zip archive does."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(_MARK)) == _MARK
-    except OSError:
-        return False
+    with suppress(FormatError), OpenFile.open(path) as opened:
+        head = bytearray(min(len(_MARK), opened.size))
+        opened.read_into(head, 0)
+        return head == _MARK
+    return False
 
 
 def zip_copy(
@@ -67,9 +84,12 @@ def zip_copy(
         OSError: A file cannot be written.
     """
     found: dict[str, int] = {}
-    with _opened(path) as archive:
-        budget = MAX_ARCHIVE_RATIO * os.path.getsize(path) + _FREE_BYTES
-        for member in archive.infolist():
+    with OpenFile.open(path) as opened, _open(opened) as archive:
+        members = archive.infolist()
+        if len(members) > MAX_ARCHIVE_MEMBERS:
+            raise FormatError(f"{len(members)} members, at most {MAX_ARCHIVE_MEMBERS}", path=path)
+        budget = MAX_ARCHIVE_RATIO * opened.size + _FREE_BYTES
+        for member in members:
             name = member.filename.removeprefix("./")
             if not _is_plain(member) or location_fault(name) is not None:
                 continue
@@ -83,7 +103,11 @@ def zip_copy(
             if budget < 0:
                 message = f"unpacks to more than {MAX_ARCHIVE_RATIO} times its size"
                 raise FormatError(message, path=path)
-            _copy(archive, member, wanted, path)
+            with wanted.open("xb", buffering=0) as file:
+                for piece in _pieces(archive, member, path):
+                    write_all(file.fileno(), piece)
+                if file.tell() != member.file_size:
+                    raise FormatError(f"{name[:200]}: found {file.tell()} bytes", path=path)
     return found
 
 
@@ -92,55 +116,198 @@ def _is_plain(member: zipfile.ZipInfo) -> bool:
     return not member.filename.endswith("/") and kind in (0, stat.S_IFREG)
 
 
+def _pieces(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: str | os.PathLike[str]
+) -> Iterator[bytes]:
+    """Yield the bytes of a member, at most as many as it says, and compare their checksum."""
+    with _faults(path, f"the member {member.filename[:200]!r}"), archive.open(member) as stream:
+        while piece := stream.read(CHUNK_BYTES):
+            yield piece
+
+
+class _BoundedFile(io.FileIO):
+    """A file, of which nobody reads more at once than a directory may have."""
+
+    def __init__(self, opened: OpenFile) -> None:
+        super().__init__(opened.fd, closefd=False)
+        self._start = opened.within.offset if opened.within else 0
+        self._end = self._start + opened.size
+        self.seek(0)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        """Go to a place of the range."""
+        if whence != os.SEEK_CUR:
+            offset += self._start if whence == os.SEEK_SET else self._end
+            if offset < self._start:
+                raise OSError("a place before the beginning")
+        # What counts from the end counts from the file's beginning now.
+        return super().seek(offset, whence % os.SEEK_END) - self._start
+
+    def tell(self) -> int:
+        """Return the place in the range."""
+        return super().tell() - self._start
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return bytes from where the file is."""
+        length = max(0, self._end - super().tell())
+        wanted = length if size is None or size < 0 else min(size, length)
+        if wanted > max(CHUNK_BYTES, 256 * MAX_TORCH_ARCHIVE_MEMBERS):
+            raise ValueError(f"a directory of {wanted} bytes")
+        return super().read(wanted) or b""
+
+
 @contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
-    _check_directory(path)
+def _faults(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """Let what ``zipfile`` raises name the archive."""
     try:
-        archive = zipfile.ZipFile(path)
-    except ZIP_FAULTS as error:
-        raise FormatError(f"no sound zip archive: {error}", path=path) from None
-    except OSError as error:
-        raise FormatError(f"cannot be read: {error.strerror}", path=path) from None
-    with archive:
-        count = len(archive.infolist())
-        if count > MAX_ARCHIVE_MEMBERS:
-            raise FormatError(f"{count} members, at most {MAX_ARCHIVE_MEMBERS}", path=path)
-        yield archive
+        yield
+    except (*ZIP_FAULTS, OSError) as error:
+        raise FormatError(f"{what}: {error}", path=path) from None
 
 
-def _check_directory(path: str | os.PathLike[str]) -> None:
-    """Refuse an archive whose directory, which is read whole, is larger than members take."""
-    try:
-        size = os.path.getsize(path)
-        with open(path, "rb") as file:
-            file.seek(max(0, size - 2**16 - _END.size))
-            tail = file.read()
-    except OSError as error:
-        raise FormatError(f"cannot be read: {error.strerror}", path=path) from None
-    at = tail.rfind(b"PK\x05\x06")
-    if at < 0 or len(tail) - at < _END.size:
-        raise FormatError("no sound zip archive: it has no directory", path=path)
-    length = _END.unpack_from(tail, at)[5]
-    if length != 0xFFFFFFFF and length > _MAX_DIRECTORY:
-        raise FormatError(f"a directory of {length} bytes, at most {_MAX_DIRECTORY}", path=path)
+def _open(opened: OpenFile) -> zipfile.ZipFile:
+    with _faults(opened.path, "no sound zip archive"):
+        return zipfile.ZipFile(_BoundedFile(opened))
 
 
-def _copy(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, path: str | os.PathLike[str]
-) -> None:
-    what = f"the member {member.filename[:200]!r}"
-    if member.flag_bits & _ENCRYPTED:
-        raise FormatError(f"{what} is encrypted", path=path)
-    done = 0
-    with target.open("xb", buffering=0) as file:
+class Archive:
+    """A zip archive of which the directory was read; a context that closes it.
+
+    Args:
+        path: The file.
+        within: Which part of it is the archive, if not all.
+
+    Attributes:
+        path: The file.
+        members: What it holds, by the names without the folder that all of them are in.
+
+    Raises:
+        FormatError: It is no zip archive, or a damaged one.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], within: FileRange | None = None) -> None:
+        self.path = os.fspath(path)
+        self._opened = within.window() if within else OpenFile.open(path)
+        self._budget = MAX_ARCHIVE_RATIO * self._opened.size + _FREE_BYTES
+        self._spooled: dict[str, SpooledFile] = {}
+        self._nested: list[Archive] = []
         try:
-            with archive.open(member) as stream:
-                while piece := stream.read(CHUNK_BYTES):
-                    done += len(piece)
-                    if done > member.file_size:
-                        raise FormatError(f"{what} is longer than it says", path=path)
-                    write_all(file.fileno(), piece)
-        except ZIP_FAULTS as error:
-            raise FormatError(f"{what}: {error}", path=path) from None
-    if done != member.file_size:
-        raise FormatError(f"{what}: expected {member.file_size} bytes, found {done}", path=path)
+            self._zip = _open(self._opened)
+            self.members = self._by_name(self._zip.infolist())
+        except FormatError:
+            self._opened.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for each in self._nested:
+            each.__exit__()
+        self._zip.close()
+        self._opened.close()
+
+    def nested(self, name: str) -> Archive:
+        """Return an archive that a member is, open as long as this one.
+
+        Raises:
+            FormatError: It is missing, or no sound zip archive.
+        """
+        self._nested.append(Archive(self.path, self.range(name)))
+        return self._nested[-1]
+
+    def error(self, message: str) -> FormatError:
+        """Return a fault of the archive."""
+        return FormatError(message, path=self.path)
+
+    def _by_name(self, found: list[zipfile.ZipInfo]) -> Mapping[str, zipfile.ZipInfo]:
+        if len(found) > MAX_TORCH_ARCHIVE_MEMBERS:
+            raise self.error(f"{len(found)} members, at most {MAX_TORCH_ARCHIVE_MEMBERS}")
+        files = [each for each in found if not each.filename.endswith("/")]
+        roots = {each.filename.partition("/")[0] for each in files}
+        inside = len(roots) == 1 and all("/" in each.filename for each in files)
+        skipped = len(roots.pop()) + 1 if inside else 0
+        members: dict[str, zipfile.ZipInfo] = {}
+        for each in files:
+            fault = location_fault(each.orig_filename, on_disk=False) or _fault(each)
+            if fault is not None:
+                raise self.error(f"the member {each.orig_filename[:200]!r} {fault}")
+            if members.setdefault(each.filename[skipped:], each) is not each:
+                raise self.error(f"the member {each.filename[:200]!r} occurs twice")
+        return members
+
+    def read(self, name: str, limit: int) -> bytes:
+        """Return the content of a member, whose checksum is compared.
+
+        Raises:
+            FormatError: It is missing, damaged, or longer than `limit` bytes.
+        """
+        where = self.range(name)
+        if where.length > limit:
+            raise self.error(f"{name}: expected at most {limit} bytes, found {where.length}")
+        data = bytes(where.read(0, where.length))
+        if zlib.crc32(data) != self.members[name].CRC:
+            raise self.error(f"{name}: the checksum is not that of its content")
+        return data
+
+    def range(self, name: str) -> FileRange:
+        """Return where the content of a member is: in the archive, or unpacked.
+
+        Raises:
+            FormatError: It is missing or damaged, or beyond the limits.
+        """
+        member = self.members.get(name)
+        if member is None:
+            raise self.error(f"the member {name[:200]!r} is missing")
+        if member.compress_type == zipfile.ZIP_STORED:
+            return self._opened.range(self._content(member), member.file_size)
+        if name not in self._spooled:
+            self._spooled[name] = self._unpack(member)
+        return self._spooled[name].range(0, member.file_size)
+
+    def _content(self, member: zipfile.ZipInfo) -> int:
+        """Return where the content of a stored member begins, which its own header says."""
+        with _faults(self.path, f"the member {member.filename[:200]!r}"):
+            self._zip.open(member).close()  # compares the header with the directory
+        raw = bytearray(_LOCAL.size)
+        self._opened.read_into(raw, member.header_offset)
+        _, name_length, extra_length = _LOCAL.unpack(raw)
+        return member.header_offset + _LOCAL.size + int(name_length) + int(extra_length)
+
+    def _unpack(self, member: zipfile.ZipInfo) -> SpooledFile:
+        self._budget -= member.file_size
+        if self._budget < 0:
+            raise self.error(f"unpacks to more than {MAX_ARCHIVE_RATIO} times its size")
+        return spool(_pieces(self._zip, member, self.path), f"{self.path}:{member.filename}")
+
+
+def _fault(member: zipfile.ZipInfo) -> str | None:
+    """Return what makes a member one that is not read."""
+    if member.flag_bits & _ENCRYPTED:
+        return "is encrypted"
+    if stat.S_ISLNK(member.external_attr >> 16):
+        return "is a link"
+    if member.compress_type == zipfile.ZIP_STORED:
+        return None if member.compress_size == member.file_size else "has two lengths"
+    if member.compress_type != zipfile.ZIP_DEFLATED:
+        return f"is compressed by method {member.compress_type}"
+    return None
+
+
+_TIME: Final = (1980, 1, 1, 0, 0, 0)
+"""Of every member, so that the same files give the same bytes."""
+
+
+def write_archive(file: BinaryIO, folder: Path, comment: bytes = b"") -> None:
+    """Write the files of a folder as they are: weights do not become smaller."""
+    members = [(each, each.stat().st_size) for each in sorted(folder.rglob("*")) if each.is_file()]
+    expect("bytes", sum(size for _, size in members))
+    count = counting("bytes")
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        archive.comment = comment
+        for each, size in members:
+            info = zipfile.ZipInfo(each.relative_to(folder).as_posix(), _TIME)
+            info.create_system, info.external_attr, info.file_size = 3, 0o644 << 16, size
+            with each.open("rb") as content, archive.open(info, "w") as packed:
+                copyfileobj(content, packed, CHUNK_BYTES)
+            count(size)

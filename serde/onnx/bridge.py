@@ -36,7 +36,7 @@ class OnnxBridge(PackageBridge["OnnxModel", OnnxImportOptions, OnnxExportOptions
     name = "onnx"
     title = "ONNX"
     package = __package__
-    compressor = "quantize"
+    compressor = "serde.onnx.quantize"
     keeps_metadata = True
     suffixes = (".onnx",)
     import_options = OnnxImportOptions

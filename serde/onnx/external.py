@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from serde.core import FileRange, OpenFile, dataclass, replace
@@ -52,15 +52,18 @@ class ExternalFiles:
     """The files that external data of one model may lie in.
 
     Args:
-        directory: Where locations start from.
+        directory: Where locations start from, or what opens them in place of that.
         model: Path of the model, for the directory that its own link leads to.
 
     Attributes:
         changed: How files differ from those that were written with the model.
     """
 
-    def __init__(self, directory: str | None, model: str | None = None) -> None:
-        self._directories = [] if directory is None else [directory]
+    def __init__(
+        self, directory: str | Callable[[str], OpenFile] | None, model: str | None = None
+    ) -> None:
+        self._opener = directory if callable(directory) else None
+        self._directories = [directory] if isinstance(directory, str) else []
         place = None if model is None else final_directory(model)
         if place is not None:
             self._directories.append(place)
@@ -112,9 +115,9 @@ class ExternalFiles:
                 f"which has {whole.length}",
             )
         if length:
-            use = _Use(offset, offset + length, where)
+            use = _Use(whole.offset + offset, whole.offset + offset + length, where)
             self._uses.setdefault(whole.path, []).append(use)
-        return replace(whole, offset=offset, length=length)
+        return replace(whole, offset=whole.offset + offset, length=length)
 
     def check_overlaps(self) -> None:
         """Refuse tensors that share some bytes; sharing all of them is meant.
@@ -171,16 +174,11 @@ class ExternalFiles:
 
     def _open(self, location: str, where: str) -> FileRange:
         """Return the whole of the file at `location`, once it is known to be contained."""
-        if not self._directories:
+        if not self._directories and self._opener is None:
             raise self._error(
                 where, f"its data lies in {location!r}, and no directory for that was given"
             )
-        resolved = self._resolve(location)
-        if not any(os.path.commonpath([root, resolved]) == root for root in self._roots):
-            raise self._error(
-                where, f"external location {location!r} leaves the directory of the model"
-            )
-        with self._opened(location, resolved) as opened:
+        with self._opened(location, where) as opened:
             if opened.names > 1:
                 raise self._error(
                     where, f"external location {location!r} has several hard links; use a copy"
@@ -202,7 +200,14 @@ class ExternalFiles:
         paths = [os.path.join(directory, location) for directory in self._directories]
         return os.path.realpath(next(filter(os.path.lexists, paths), paths[0]))
 
-    def _opened(self, location: str, resolved: str) -> OpenFile:
+    def _opened(self, location: str, where: str) -> OpenFile:
+        if self._opener is not None:
+            return self._opener(location)
+        resolved = self._resolve(location)
+        if not any(os.path.commonpath([root, resolved]) == root for root in self._roots):
+            raise self._error(
+                where, f"external location {location!r} leaves the directory of the model"
+            )
         try:
             return OpenFile.open(resolved)
         except FormatError as error:

@@ -215,9 +215,9 @@ class Judge:
         """Whether an operator that Relay does not know is one of the toolchain's own."""
         return self._supported.custom_rule(Foreign.of(node).written_name) is not None
 
-    def without_weights(self) -> Judge:
-        """Return a judge of models that have none, whatever their variables are called."""
-        return Judge(self._supported, self._opset, {})
+    def of_weights(self, weights: Mapping[str, Weight]) -> Judge:
+        """Return a judge of models that have other weights."""
+        return Judge(self._supported, self._opset, weights)
 
     def _key(self, root: Expr, operands: Sequence[Expr]) -> Hashable | None:
         """Return all that the exporter sees of a call of an operator or two; None of others."""
@@ -235,7 +235,9 @@ class Judge:
         return ("weight" if self._is_weight(leaf) else "input", index, leaf.type)
 
     def _is_weight(self, leaf: Expr) -> bool:
-        return isinstance(leaf, Var) and leaf.name_hint in self._weights
+        """Whether it is a weight, and no variable of a let that is called as one."""
+        weight = self._weights.get(leaf.name_hint) if isinstance(leaf, Var) else None
+        return weight is not None and leaf.type == TensorType(weight.shape, weight.dtype)
 
     def _write(self, root: Expr, operands: Sequence[Expr], *, lowered: bool = False) -> Verdict:
         try:
@@ -265,7 +267,7 @@ class Judge:
                 continue
             variable = Var(f"x{len(memo)}", leaf.type)
             memo[leaf] = variable
-            if not closed and isinstance(leaf, Var) and leaf.name_hint in self._weights:
+            if not closed and isinstance(leaf, Var) and self._is_weight(leaf):
                 params[variable.name_hint] = self._weights[leaf.name_hint]
         body = rewrite(root, lambda _node, new: new, memo)
         variables = [each for each in memo.values() if isinstance(each, Var)]

@@ -33,7 +33,7 @@ from serde.onnx.model import (
 from serde.onnx.text import detect_text, is_text, read_text
 from serde.onnx.versions import NEWEST_IR
 
-__all__ = ["check_links", "detect", "detect_bytes", "load"]
+__all__ = ["check_links", "detect", "detect_bytes", "load", "load_opened"]
 
 _MAIN = "graph.initializer["
 # The fields of ModelProto: those that are numbers, and the messages and strings.
@@ -73,6 +73,11 @@ def load(
     with OpenFile.open(path) as opened:
         external = ExternalFiles(base or os.path.dirname(path), path)
         return _from_bytes(FileSource(opened), external)
+
+
+def load_opened(opened: OpenFile, open_data: Callable[[str], OpenFile]) -> OnnxModel:
+    """Return the model in an open file; `open_data` opens its external data by its location."""
+    return _from_bytes(FileSource(opened), ExternalFiles(open_data))
 
 
 def check_links(path: str | os.PathLike[str]) -> bool:

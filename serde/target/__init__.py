@@ -12,7 +12,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "serde.target.module": "OnnxModule",
         "serde.target.onnx": "onnx",
         "serde.target.partition": "Partition partition_for_onnx partition_model",
-        "serde.target.regions": "RegionModule",
-        "serde.target.runners": "register_runner runner_names",
+        "serde.target.regions": "RegionModule register_runner runner_names",
     },
 )

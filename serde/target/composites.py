@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any as AnyValue, Final, TypeAlias
 
-from serde.core import Array, Report, Weight
+from serde.core import Array, ArrayWeight, Report, Weight
 from serde.errors import OptionError, RelayError, SerdeError
 from serde.onnx.custom_operators import Composite, is_custom
 from serde.onnx.judge import Judge
 from serde.onnx.profile import SupportedOperators
 from serde.relay.ir import Foreign, IRModule, RelayModel, TensorType, value_types
-from serde.relay.ir.bodies import instantiate
+from serde.relay.ir.bodies import inner_first, instantiate, map_bodies
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Span, Var
 from serde.relay.ir.foreign import PIVOT_FRAMEWORK, foreign_calls, is_foreign
 from serde.relay.ir.visit import free_vars, post_order, rewrite
@@ -27,6 +27,7 @@ from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.inline_calls import ToGraphNormalForm
 from serde.relay.tvm.passes.merge_composite import MergeComposite
 from serde.target.cutting import keep
+from serde.target.nesting import find_captured
 
 __all__ = ["inline_composite", "merge_composites"]
 
@@ -90,6 +91,7 @@ class _Merger:
         self._patterns = {
             each.name: each for each in supported.composites if not isinstance(each.pattern, str)
         }
+        self._captured: Mapping[Expr, Expr] = {}
         self.refused: dict[str, str] = {}
 
     def replace_text(self, model: RelayModel, composite: Composite) -> RelayModel:
@@ -114,20 +116,42 @@ class _Merger:
             attrs = {name: node.attrs[name] for name, node in matched if isinstance(node, Call)}
             return self._operator(composite.name, match.root, pairs, attrs)
 
+        self._captured = find_captured(model.main)
         found = replace_calls(model.mod, template, build, told)
         return model if found is None else model.evolve(mod=found)
 
     def replace_patterns(self, model: RelayModel) -> RelayModel:
         """Return the model with an operator for each match of a pattern, and listed function."""
-        weights = [each for each in model.main.params if each.name_hint in model.params]
-        held: dict[Expr, Expr] = {x: _Held(x, model.params[x.name_hint]) for x in weights}
+        held = self._hold_weights(model)
+        made = (call.attrs["body"] for call in foreign_calls(model))
+        whole = {x for body in made if body is not None for x in (body, *inner_first(body))}
         back: dict[Expr, Expr] = {constant: variable for variable, constant in held.items()}
-        mod = model.mod.with_main(model.main.evolve(body=rewrite(model.main.body, keep, held)))
         table = [(x.name, x.pattern, partial(self._ask, x)) for x in self._patterns.values()]
-        main = MergeComposite(table).run(mod)[0]["main"]
-        body = rewrite(main.body, lambda _node, new: self._replace_call(new))
-        main = main.evolve(body=rewrite(body, keep, back))
+
+        def merge(function: Function) -> Function:
+            if function in whole:
+                return function
+            given = function.evolve(body=rewrite(function.body, keep, dict(held)))
+            mod = model.mod.with_main(given, checked=False)
+            found = MergeComposite(table).run(mod)[0]["main"]
+            body = rewrite(found.body, lambda _node, new: self._replace_call(new))
+            return found.evolve(body=rewrite(body, keep, dict(back)))
+
+        main = merge(map_bodies(model.main, merge))
         return model.evolve(mod=InferType().run(model.mod.with_main(main, checked=False))[0])
+
+    def _hold_weights(self, model: RelayModel) -> dict[Expr, Expr]:
+        """Return a constant for each variable that is a weight, those in bodies of loops too."""
+        self._captured = find_captured(model.main)
+        named: dict[Expr, Weight | None] = {
+            each: model.params.get(each.name_hint) for each in model.main.params
+        }
+        held: dict[Expr, Expr] = {}
+        for variable, value in (*zip(named, named, strict=True), *self._captured.items()):
+            weight = ArrayWeight(value.data) if isinstance(value, Constant) else named.get(value)
+            if weight is not None and isinstance(variable, Var):
+                held[variable] = _Held(variable, weight)
+        return held
 
     def _ask(self, composite: Composite, root: Expr) -> tuple[dict[str, AnyValue], ...]:
         """Return the attributes of the operator for a match; nothing where it is not taken."""
@@ -171,13 +195,15 @@ class _Merger:
         memo: dict[Expr, Expr] = {own: x for (own, _), x in zip(pairs, params, strict=True)}
         function = Function(params, rewrite(body, keep, memo))
         try:
-            call = Foreign(
+            node = Foreign(
                 framework=PIVOT_FRAMEWORK, name=op, domain=domain, version=1,
                 attributes=told, results=results,
-            ).build(args, body.span or Span(op), body=function)  # fmt: skip
+            )  # fmt: skip
+            call = node.build(args, body.span or Span(op), body=function)
+            outer = [self._captured.get(each, each) for each in args]
+            gaps = self._judge.judge(node.build(outer, body=function), outer).gaps
         except SerdeError as error:
             raise OptionError(f"composite {error}") from error
-        gaps = self._judge.judge(call, args).gaps
         if gaps or call.type != body.type:
             reason = gaps[0].reason if gaps else "gives something else than tensors"
             self.refused[name] = f"is not taken where it matches: {reason}"

@@ -14,11 +14,12 @@ from serde.engine.fitting import bind_inputs
 from serde.engine.foreign import REGIONS
 from serde.errors import OptionError
 from serde.relay.ir import Function, GlobalVar, IRModule, RelayModel
+from serde.relay.ir.foreign import REGION_FRAMEWORK, foreign_calls
 from serde.relay.ir.leaves import leaves
 from serde.relay.run.binding import as_value
 from serde.relay.run.interpreter import run as run_relay
 from serde.target.program import Program, Step
-from serde.target.runners import DEFAULT_RUNNER, Run, open_runner
+from serde.target.regions import DEFAULT_RUNNER, Run, open_runner
 from serde.target.storage import Stored
 
 __all__ = ["CompilingHost", "HostEngine", "HybridExecutor", "Interpreter", "StepRecord"]
@@ -37,14 +38,17 @@ class HostEngine(ABC):
         """
 
 
+def _whole(part: RelayModel, others: Mapping[GlobalVar, Function]) -> IRModule:
+    functions = {v: f for v, f in others.items() if v.name_hint != "main"}
+    return IRModule({GlobalVar("main", part.main.type): part.main, **functions}, checked=True)
+
+
 class Interpreter(HostEngine):
     """Relay's interpreter."""
 
     def open(self, part: RelayModel, others: Mapping[GlobalVar, Function]) -> Run:
         """Return what evaluates ``main`` of a part."""
-        function = part.main
-        functions = {v: f for v, f in others.items() if v.name_hint != "main"}
-        mod = IRModule({GlobalVar("main", function.type): function, **functions}, checked=True)
+        mod, function = _whole(part, others), part.main
         held = {name: weight.array() for name, weight in part.params.items()}
         names = [param.name_hint for param in function.params]
 
@@ -94,16 +98,33 @@ class CompilingHost(HostEngine):
         """
         from serde.api import from_relay
 
-        main = GlobalVar("main", part.main.type)
-        functions = {v: f for v, f in others.items() if v.name_hint != "main"}
-        mod = IRModule({main: part.main, **functions}, checked=True)
-        runnable = from_relay(part.evolve(mod=mod), format="tvm", tvm_target=self._target)
+        mod = _whole(part, others)
+        calls = [each.attrs for each in foreign_calls(part)]
+        regions = {each["name"] for each in calls if each["framework"] == REGION_FRAMEWORK}
+        for name in regions:
+            _register(name)
+        runnable = from_relay(
+            part.evolve(mod=mod), format="tvm", tvm_target=self._target, custom_ops=regions
+        )
 
         def run(arrays: Sequence[Array]) -> list[Array]:
             results: list[Array] = runnable.run(*arrays)
             return results
 
         return run
+
+
+def _register(name: str) -> None:
+    """Let code of TVM's call a region; of regions of one name, that of the executor that runs."""
+    from serde.relax.framework import load
+
+    def run(*tensors: AnyValue) -> None:
+        given, region = REGIONS.get()[name]
+        results = region([each.numpy() for each in tensors[:given]])
+        for tensor, result in zip(tensors[given:], results, strict=True):
+            tensor.copyfrom(result)
+
+    load().tvm.register_global_func(name, run, override=True)
 
 
 _HOSTS: Final[Mapping[str, type[HostEngine]]] = {"relay": Interpreter, "tvm": CompilingHost}
@@ -162,7 +183,9 @@ class HybridExecutor:
         }
         for name, part in module.hosts.items():
             runs[name] = engine.open(part, module.others)
-        self._runs = runs
+        self._regions = {
+            name: (len(region.inputs), runs[name]) for name, region in module.regions.items()
+        }
         self._steps = [(step, runs[step.name]) for step in self._program.steps]
         self._last_use = _last_uses(self._program)
         self.seconds: dict[str, float] = {}
@@ -215,7 +238,7 @@ class HybridExecutor:
         clock = time.perf_counter
         for (step, run), dropped in zip(self._steps, self._last_use, strict=True):
             start = clock()
-            called = REGIONS.set(self._runs)
+            called = REGIONS.set(self._regions)
             try:
                 results = run([values[name] for name in step.inputs])
             finally:

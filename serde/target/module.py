@@ -13,7 +13,7 @@ from serde.io.atomic import write_text
 from serde.relay.ir import IRModule
 from serde.target.hybrid import HybridExecutor
 from serde.target.regions import TYPE_KEY, RegionModule
-from serde.target.storage import Stored, host_module, load_folder, manifest_of, save_folder
+from serde.target.storage import Stored, host_module, load_split, manifest_of, save_split
 
 __all__ = ["OnnxModule"]
 
@@ -82,12 +82,13 @@ class OnnxModule(Stored):
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write a folder: a manifest, each region as ``.onnx``, the host as Relay.
 
-        It appears whole or not at all, and replaces nothing but another such folder.
+        It appears whole or not at all, and replaces nothing but another such folder. Where the
+        path ends in ``.zip``, a file is written that holds all of this as it is.
 
         Raises:
             OptionError: The path cannot be written.
         """
-        return save_folder(self, path)
+        return save_split(self, path)
 
     def save_to_file(self, path: str | os.PathLike[str], fmt: str = "onnx") -> Path:
         """Write one file: a text of :meth:`get_source`, or the model of the one region.
@@ -106,14 +107,17 @@ class OnnxModule(Stored):
         return Path(path)
 
     def export_library(self, path: str | os.PathLike[str]) -> Path:
-        """Write ONNX where the name ends in .onnx, else a folder: nothing is compiled here.
+        """Write one file where the name ends in .zip or .onnx, else a folder.
+
+        Nothing is compiled here.
 
         Raises:
             OptionError: See :meth:`save_to_file` and :meth:`save`; or the name is a library's.
         """
         suffix = Path(path).suffix.lower()
-        if suffix in (".a", ".dll", ".dylib", ".o", ".so", ".tar", ".zip"):
-            raise OptionError(f"{os.fspath(path)}: expected a folder, or a name ending in .onnx")
+        if suffix in (".a", ".dll", ".dylib", ".o", ".so", ".tar"):
+            wanted = "a folder, or a name ending in .zip or .onnx"
+            raise OptionError(f"{os.fspath(path)}: expected {wanted}")
         return self.save_to_file(path) if suffix == ".onnx" else self.save(path)
 
     @classmethod
@@ -121,9 +125,9 @@ class OnnxModule(Stored):
         """Return what :meth:`save` has written.
 
         Raises:
-            FormatError: It is not such a folder, or not sound; a file has another digest.
+            FormatError: It is neither folder nor archive, or not sound; a file has another digest.
         """
-        found = load_folder(path)
+        found = load_split(path)
         return cls(found.program, found.regions, found.hosts, found.others, found.opset)
 
     def __repr__(self) -> str:

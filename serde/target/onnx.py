@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
-from serde.bridge.formats import PIVOT, get_bridge
 from serde.core import Report, Weight, pause_garbage_collection
 from serde.errors import OptionError
 from serde.onnx.judge import write_part
 from serde.onnx.versions import DEFAULT_TARGET
 from serde.relay.ir import IRModule, ModelMeta, RelayModel, leaf_names, rewrite, value_types
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Var
-from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.ir.types import TensorType, Type
 from serde.relay.transform.infer_type import InferType
 from serde.relayfile.graph import lift_constants
 from serde.target.cutting import keep
 from serde.target.module import OnnxModule
-from serde.target.partition import COMPILER, OPSET_KEY, partition_for_onnx
+from serde.target.partition import COMPILER, OPSET_KEY, as_model, partition_for_onnx
 from serde.target.program import Port, compiled_functions, output_names, schedule
 from serde.target.regions import RegionModule
 
@@ -67,10 +66,7 @@ def _as_model(mod: AnyValue, params: Mapping[str, AnyValue] | None, report: Repo
         if params is not None:
             raise OptionError("a RelayModel has its own parameters; give its module instead")
         return mod if mod.mod.checked else mod.evolve(mod=InferType().run(mod.mod)[0])
-    bridge = get_bridge(PIVOT)
-    options = bridge.bind_import({})
-    model: RelayModel = bridge.to_relay(bridge.load(mod, params, options), options, report=report)
-    return model
+    return as_model(mod, params, report)
 
 
 def _opset_of(functions: Sequence[Function], opset: int | None) -> int:
@@ -108,20 +104,12 @@ def _build_region(
     names = output_names(name, len(value_types(body.type)))
     meta = ModelMeta(tuple(param.name_hint for param in fed), tuple(names), extra={"name": name})
     native = write_part(RelayModel(mod, params, meta), opset, report=report)
-    ins = [port for param in fed for port in _ports(param.name_hint, param.checked_type)]
-    outs = [
-        Port(each, type_)
-        for each, type_ in zip(names, value_types(body.type), strict=True)
-        if isinstance(type_, TensorType)
-    ]
+    named = [(param.name_hint, param.checked_type) for param in fed]
+    ins = [port for each, type_ in named for port in _ports(leaf_names(each, type_), type_)]
+    outs = _ports(names, body.checked_type)
     return RegionModule(name, native, ins, outs)
 
 
-def _ports(name: str, type_: Type) -> list[Port]:
-    types = value_types(type_)
-    names = leaf_names(name, type_) if isinstance(type_, TupleType) else [name]
-    return [
-        Port(each, found)
-        for each, found in zip(names, types, strict=True)
-        if isinstance(found, TensorType)
-    ]
+def _ports(names: Sequence[str], type_: Type) -> list[Port]:
+    pairs = zip(names, value_types(type_), strict=True)
+    return [Port(name, each) for name, each in pairs if isinstance(each, TensorType)]

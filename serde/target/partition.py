@@ -5,8 +5,8 @@ The rule for what is not a plain operator on tensors of fixed shapes:
 - A conditional, or a loop that an operator of Relay carries, is one unit with all that only it
   needs: it goes into a region if ONNX has it at the operator set and the toolchain takes every
   node of its bodies, and stays on the host otherwise. Then parts of its bodies may be regions.
-- Recursion, lets that are left of it, functions as values and calls of other global functions
-  stay on the host, and so does what works on sequences.
+- Recursion stays likewise, with regions inside its functions. Functions as values and calls of
+  other global functions stay on the host, and so does what works on sequences.
 - A dimension that is not a number goes into a region like any other, unless the list says
   ``dynamic_shapes = false``; then every node that has one stays on the host.
 - A function that is marked Composite or Primitive is never cut.
@@ -35,6 +35,7 @@ from serde.onnx.profile import read_supported
 from serde.onnx.schemas import newest_opset
 from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
 from serde.relay.ir import Foreign, IRModule, RelayModel, free_vars, rewrite, tensor_type
+from serde.relay.ir.bodies import map_bodies
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
 from serde.relay.ir.foreign import is_foreign
 from serde.relay.transform.infer_type import InferType
@@ -162,11 +163,17 @@ def partition_for_onnx(
     Raises:
         OptionError: An option cannot be used, or `supported` has a mistake.
     """
+    report = Report() if report is None else report
+    model = as_model(mod, params, report)
+    return bind_weights(partition_model(model, mod_name=mod_name, report=report, **options).model)
+
+
+def as_model(mod: AnyValue, params: Mapping[str, AnyValue] | None, report: Report) -> RelayModel:
+    """Return a module or a function with its weights as a model."""
     bridge = get_bridge(PIVOT)
     own = bridge.bind_import({})
-    report = Report() if report is None else report
-    model = bridge.to_relay(bridge.load(mod, params, own), own, report=report)
-    return bind_weights(partition_model(model, mod_name=mod_name, report=report, **options).model)
+    model: RelayModel = bridge.to_relay(bridge.load(mod, params, own), own, report=report)
+    return model
 
 
 @pause_garbage_collection()
@@ -358,12 +365,11 @@ class _Partitioner:
         nodes = [self._place(unit, cutter.groups[unit.number]) for unit in self._graph.units]
         inside: dict[Expr, Inside] = {}
 
-        def partition_inside(model: RelayModel) -> RelayModel | None:
-            # What has no weights may be the body of a loop, which sees none around it.
-            judge = self._judge if model.params else self._judge.without_weights()
+        def partition_inside(model: RelayModel, is_open: bool) -> RelayModel | None:
+            judge = self._judge if is_open else self._judge.of_weights(model.params)
             choices = replace(self._choices, judge=judge)
             found = _Partitioner(model, choices, self._level + 1).run()
-            if not found.regions or (found.model.params and not model.params):
+            if not found.regions:
                 return None
             before, first = len(nodes), len(regions)
             for each in found.nodes:
@@ -452,7 +458,9 @@ def _assemble(
 
     def replace_inside(node: Expr, new: Expr) -> Expr:
         found = inside[node][0] if node in inside else node
-        return inline_composite(node, new) if found is node else rewrite(found, keep, memo)
+        if found is not node:
+            return rewrite(found, inline_composite, memo)
+        return inline_composite(node, new)
 
     for number, part in enumerate(parts):
         function = _region_function(names[number], part, opset)
@@ -477,6 +485,7 @@ def _assemble(
     # Without a region, nothing else tells for what the model was partitioned.
     attrs = main.attrs if functions else {**main.attrs, OPSET_KEY: opset}
     new = Function(params, body, main.ret_type, attrs=attrs, span=main.span)
+    new = map_bodies(new, lambda each: each.evolve(body=rewrite(each.body, inline_composite)))
     others = {v: f for v, f in model.mod.functions.items() if v.name_hint != "main"}
     entry = model.mod.get_global_var("main")
     mod = model.mod.with_functions({entry: new, **others, **functions})
@@ -544,9 +553,8 @@ def _bind_call(function: Function, call: Call) -> tuple[GlobalVar, Function, Cal
     """Return a region whose arguments that are constants are its own, and the call of it."""
     pairs = list(zip(function.params, call.args, strict=True))
     bound: dict[Expr, Expr] = {param: arg for param, arg in pairs if isinstance(arg, Constant)}
-    body = rewrite(function.body, keep, dict(bound))
     params = [param for param in function.params if param not in bound]
-    inner = Function(params, body, function.ret_type, attrs=function.attrs, span=function.span)
+    inner = function.evolve(params=params, body=rewrite(function.body, keep, dict(bound)))
     variable = GlobalVar(str(getattr(call.op, "name_hint", "")), inner.type)
     new = Call(variable, [arg for param, arg in pairs if param not in bound], span=call.span)
     new.type = call.type

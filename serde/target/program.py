@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Literal
 
 from serde.core import Weight, dataclass, field
 from serde.errors import RelayError, Unsupported
@@ -18,9 +18,6 @@ from serde.target.nesting import outline
 from serde.target.units import UnitGraph, find_units
 
 __all__ = ["Port", "Program", "Schedule", "Step", "compiled_functions", "schedule"]
-
-HOST: Final = "host"
-REGION: Final = "region"
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +252,12 @@ class _Scheduler:
         """Return the inputs of the model that show lengths which a part needs and cannot see."""
         types = (value_types(param.type) for param in part.main.params)
         seen = {name for each in types for type_ in each for name in _plain_symbols(type_)}
-        calls = (node for node in all_nodes(part.main.body) if isinstance(node, Call))
-        needed = {name for call in calls for name in _symbols(tuple(call.attrs.values()))} - seen
+        calls = [node for node in all_nodes(part.main.body) if isinstance(node, Call)]
+        told = [value for call in calls for value in call.attrs.values()]
+        regions = (call for call in calls if _called_region(call, self._regions))
+        results = (type_ for call in regions for type_ in value_types(call.type))
+        told += [each.shape for each in results if isinstance(each, TensorType)]
+        needed = _symbols(tuple(told)) - seen
         found = []
         for param in self._inputs if needed else ():
             shows = _plain_symbols(param.type) & needed

@@ -14,14 +14,13 @@ from serde.conversion.steps import read_model, source_paths
 from serde.core import Array, Report, dataclass, dtype_name
 from serde.engine.base import Engine
 from serde.engine.fitting import fit_inputs
-from serde.io.directories import check_directory
 from serde.onnx.profile import read_supported
 from serde.onnx.versions import DEFAULT_TARGET
 from serde.target.hybrid import HostEngine, HybridExecutor
 from serde.target.module import OnnxModule
 from serde.target.onnx import build
 from serde.target.partition import Partition, partition_model
-from serde.target.storage import is_folder
+from serde.target.storage import check_target
 
 __all__ = ["Split", "split"]
 
@@ -62,14 +61,15 @@ def split(
 
     Args:
         source: A path or URL, several of these, bytes or a live object of a framework.
-        path: Folder to write, or its URL; see :meth:`serde.target.module.OnnxModule.save`.
+        path: Folder or zip archive to write, or its URL; see
+            :meth:`serde.target.module.OnnxModule.save`.
         params: Weights that belong to `source`, where it does not hold them.
         format: Name of the source's format; recognised by content if left out.
         supported: What the toolchain takes: see :mod:`serde.onnx.profile`.
         opset: Version of the operator set that regions are written in.
         min_nodes: Least number of Relay's operators in a region.
         runs: Sets of seeded inputs on which the split model is compared with the source, before
-            the folder is put in place.
+            it is put in place.
         runner: What runs the regions then.
         host: What runs the rest then; see :class:`~serde.target.hybrid.HybridExecutor`.
         storage_options: What ``fsspec`` gives to the file system of a URL.
@@ -87,7 +87,7 @@ def split(
     rules = read_supported(supported)
     rules.require_opset(opset)
     if path is not None:
-        check_directory(path, sources=source_paths(source), is_package=is_folder)
+        check_target(path, source_paths(source))
     reader = source_bridge(source, format)
     bound = reader.bind_import(options)
     loaded, model = read_model(reader, source, params, bound, report)

@@ -1,7 +1,7 @@
-"""A split model as a folder: a manifest, each region as ONNX, the rest as Relay.
+"""A split model as a folder or a zip archive: a manifest, each region as ONNX, the rest as Relay.
 
 The manifest says what runs when; nothing in it is believed before it was compared with the files
-that it names. All files lie in the folder itself.
+that it names. All files lie in the folder itself. Of an archive nothing is unpacked.
 """
 
 from __future__ import annotations
@@ -9,20 +9,24 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any as AnyValue, Final
+from typing import Any as AnyValue, Final, Literal
 
 from serde.core import OpenFile, Weight, dataclass, parse_json
 from serde.core.limits import MAX_GRAPH_TEXT_BYTES, MAX_RANK, MAX_SPLIT_MANIFEST_BYTES
 from serde.errors import FormatError, RelayError
+from serde.io.atomic import atomic_write, check_files, naming
 from serde.io.contained import member_path, read_small
-from serde.io.directories import atomic_directory
+from serde.io.directories import atomic_directory, check_directory
 from serde.io.fingerprint import digest_of
+from serde.io.staging import staging_directory
 from serde.io.tvm_params import read_params, write_params
+from serde.io.zips import Archive, write_archive
 from serde.onnx import codec
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.interface import declared_shape
+from serde.onnx.reader import load_opened
 from serde.relay.ir import Function, GlobalVar, IRModule, ModelMeta, RelayModel, SymDim, value_types
 from serde.relay.ir.foreign import REGION_FRAMEWORK, foreign_calls
 from serde.relay.ir.types import TensorType, Type
@@ -31,7 +35,7 @@ from serde.relay.transform.infer_type import InferType
 from serde.target.program import Port, Program, Step
 from serde.target.regions import RegionModule
 
-__all__ = ["Stored", "host_module", "is_folder", "load_folder", "manifest_of", "save_folder"]
+__all__ = ["Stored", "check_target", "host_module", "load_split", "manifest_of", "save_split"]
 
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = "serde.split"
@@ -122,31 +126,64 @@ def _file_names(stored: Stored) -> list[str]:
     return found
 
 
-def save_folder(stored: Stored, path: str | os.PathLike[str]) -> Path:
-    """Write the folder, whole or not at all.
+def save_split(stored: Stored, path: str | os.PathLike[str]) -> Path:
+    """Write the folder or, where the path ends in .zip, an archive of it; whole or not at all.
 
     Raises:
         OptionError: The path cannot be written, or holds something else.
         FormatError: A file that weights lie in changed meanwhile.
     """
-    weights = {name: w for part in stored.hosts.values() for name, w in part.params.items()}
-    ranges = [weight.source for weight in weights.values()]
+    sources, target = _source_paths(stored), Path(path)
+    if not _is_archive(path):
+        with atomic_directory(path, sources=sources, is_package=is_folder) as staged:
+            _write_files(stored, staged, path)
+        return target
+    with staging_directory(target.parent) as staging, naming(target, staging.parent):
+        _write_files(stored, staging, path)
+        with atomic_write(target, sources=sources) as file:
+            write_archive(file, staging)
+    return target
+
+
+def check_target(path: str | os.PathLike[str], sources: Iterable[str | os.PathLike[str]]) -> None:
+    """Refuse a path that :func:`save_split` could not write to, before there is anything.
+
+    Raises:
+        OptionError: It cannot be written, holds something else or one of the `sources`.
+    """
+    if _is_archive(path):
+        check_files([path], sources=sources)
+    else:
+        check_directory(path, sources=sources, is_package=is_folder)
+
+
+def _is_archive(path: str | os.PathLike[str]) -> bool:
+    return Path(path).suffix.lower() == ".zip"
+
+
+def _host_weights(stored: Stored) -> dict[str, Weight]:
+    return {name: w for part in stored.hosts.values() for name, w in part.params.items()}
+
+
+def _source_paths(stored: Stored) -> set[str]:
+    ranges = [weight.source for weight in _host_weights(stored).values()]
     sources = {each.path for each in ranges if each is not None and each.handle is None}
-    for region in stored.regions.values():
-        sources |= set(map(os.fspath, codec.source_paths(region.native)))
-    with atomic_directory(path, sources=sources, is_package=is_folder) as staged:
-        for file, region in zip(_file_names(stored), stored.regions.values(), strict=True):
-            codec.save(region.native, staged / file)
-        if stored.hosts:
-            (staged / _HOST).write_text(host_module(stored).astext(), encoding="utf-8")
-            write_params(weights, staged / _PARAMS)
-        try:
-            digests = {each.name: _digest(each) for each in sorted(staged.iterdir())}
-        except FormatError as error:
-            raise FormatError("what was written cannot be read again", path=path) from error
-        text = json.dumps({**manifest_of(stored), DIGESTS: digests}, indent=1)
-        (staged / MANIFEST).write_text(text + "\n", encoding="utf-8")
-    return Path(path)
+    return sources.union(*(codec.source_paths(each.native) for each in stored.regions.values()))
+
+
+def _write_files(stored: Stored, folder: Path, path: str | os.PathLike[str]) -> None:
+    for file, region in zip(_file_names(stored), stored.regions.values(), strict=True):
+        codec.save(region.native, folder / file)
+    if stored.hosts:
+        (folder / _HOST).write_text(host_module(stored).astext(), encoding="utf-8")
+        write_params(_host_weights(stored), folder / _PARAMS)
+    try:
+        written = _Files("", lambda name: OpenFile.open(folder / name))
+        digests = {each.name: written.digest(each.name) for each in sorted(folder.iterdir())}
+    except FormatError as error:
+        raise FormatError("what was written cannot be read again", path=path) from error
+    text = json.dumps({**manifest_of(stored), DIGESTS: digests}, indent=1)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
 def is_folder(path: Path) -> bool:
@@ -154,21 +191,60 @@ def is_folder(path: Path) -> bool:
     return (path / MANIFEST).is_file()
 
 
-def load_folder(path: str | os.PathLike[str]) -> Stored:
-    """Return what a folder holds; weights stay in its files.
+def load_split(path: str | os.PathLike[str]) -> Stored:
+    """Return what a folder or an archive of it holds; weights stay in its files.
 
     Raises:
-        FormatError: It is no such folder, or not sound.
+        FormatError: It is neither, or not sound.
     """
     root = os.fspath(path)
-    manifest = _Table(_read_manifest(root), f"{root}/{MANIFEST}")
+    if os.path.isdir(root):
+        text = read_small(member_path(root, MANIFEST), MAX_SPLIT_MANIFEST_BYTES)
+        return _load(_Files(root, lambda name: OpenFile.open(member_path(root, name))), text)
+    with Archive(root) as archive:
+        text = archive.read(MANIFEST, MAX_SPLIT_MANIFEST_BYTES)
+        return _load(_Files(root, lambda name: archive.range(name).window()), text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files of a folder, or those of an archive by the same names."""
+
+    root: str
+    open: Callable[[str], OpenFile]
+
+    def digest(self, name: str) -> str:
+        """Return the SHA-256 of a file."""
+        with self.open(name) as opened:
+            return digest_of(opened, "sha256")
+
+    def check_digests(self, manifest: _Table) -> None:
+        """Refuse files that are not those that were written, where the manifest has digests."""
+        known = manifest.digests()
+        if known is None and not os.path.isdir(self.root):
+            raise manifest.fault(f"{DIGESTS}: expected digests by file, found none")
+        used = [each.text("file") for each in manifest.tables("regions")]
+        used += [_HOST, _PARAMS] if manifest.tables("hosts") else []
+        for name in () if known is None else dict.fromkeys([*used, *known]):
+            expected, found = (known or {}).get(name), self.digest(name)
+            if found != expected:
+                message = f"{DIGESTS}: expected {expected}, found {found}"
+                raise FormatError(message[:300], path=f"{self.root}/{name}")
+
+
+def _load(files: _Files, text: bytes) -> Stored:
+    where = f"{files.root}/{MANIFEST}"
+    try:
+        manifest = _Table(parse_json(text.decode("utf-8")), where)
+    except ValueError as error:
+        raise FormatError(f"no JSON: {error}", path=where) from None
     manifest.require("format", FORMAT)
     manifest.require("version", VERSION)
-    _check_digests(root, manifest)
+    files.check_digests(manifest)
     regions = {
-        table.text("name"): _read_region(root, table) for table in manifest.tables("regions")
+        table.text("name"): _read_region(files, table) for table in manifest.tables("regions")
     }
-    hosts, others = _read_hosts(root, manifest.tables("hosts"))
+    hosts, others = _read_hosts(files, manifest.tables("hosts"))
     steps = tuple(map(_read_step, manifest.tables("steps")))
     program = Program(
         inputs=tuple(map(_read_port, manifest.tables("inputs"))),
@@ -247,33 +323,6 @@ class _Table:
         return ["?" if item is None else item for item in items]
 
 
-def _read_manifest(root: str) -> AnyValue:
-    if not os.path.isdir(root):
-        raise FormatError("expected a folder", path=root)
-    path = member_path(root, MANIFEST)
-    try:
-        return parse_json(read_small(path, MAX_SPLIT_MANIFEST_BYTES).decode("utf-8"))
-    except ValueError as error:
-        raise FormatError(f"no JSON: {error}", path=path) from None
-
-
-def _digest(path: str | os.PathLike[str]) -> str:
-    with OpenFile.open(path) as opened:
-        return digest_of(opened, "sha256")
-
-
-def _check_digests(root: str, manifest: _Table) -> None:
-    """Refuse files that are not those that were written, where the manifest has digests."""
-    known = manifest.digests()
-    used = [each.text("file") for each in manifest.tables("regions")]
-    used += [_HOST, _PARAMS] if manifest.tables("hosts") else []
-    for name in () if known is None else dict.fromkeys([*used, *known]):
-        path = member_path(root, name)
-        expected, found = (known or {}).get(name), _digest(path)
-        if found != expected:
-            raise FormatError(f"{DIGESTS}: expected {expected}, found {found}"[:300], path=path)
-
-
 def _read_port(table: _Table) -> Port:
     try:
         type_ = TensorType(table.shape("shape"), table.text("dtype"))
@@ -283,17 +332,17 @@ def _read_port(table: _Table) -> Port:
 
 
 def _read_step(table: _Table) -> Step:
-    kind = table.text("kind")
-    if kind == "host":
-        return Step("host", table.text("name"), table.texts("inputs"), table.texts("outputs"))
-    if kind == "region":
-        return Step("region", table.text("name"), table.texts("inputs"), table.texts("outputs"))
-    raise table.fault(f"kind: expected host or region, found {kind!r}")
+    told = table.text("kind")
+    kind: Literal["host", "region"] = "host" if told == "host" else "region"
+    if told != kind:
+        raise table.fault(f"kind: expected host or region, found {told!r}")
+    return Step(kind, table.text("name"), table.texts("inputs"), table.texts("outputs"))
 
 
-def _read_region(root: str, table: _Table) -> RegionModule:
-    path = member_path(root, table.text("file"))
-    native = codec.load(path)
+def _read_region(files: _Files, table: _Table) -> RegionModule:
+    name = table.text("file")
+    with files.open(name) as opened:
+        native = load_opened(opened, files.open)
     inputs = [_read_port(each) for each in table.tables("inputs")]
     outputs = [_read_port(each) for each in table.tables("outputs")]
     graph = native.proto.graph
@@ -304,8 +353,10 @@ def _read_region(root: str, table: _Table) -> RegionModule:
     ):
         found = list(map(_declared, values))
         if [_comparable(port) for port in ports] != found:
-            raise FormatError(f"{what} are not those that the manifest tells", path=path)
-    return RegionModule(table.text("name"), native, inputs, outputs, Path(path))
+            message = f"{what} are not those that the manifest tells"
+            raise FormatError(message, path=f"{files.root}/{name}")
+    path = Path(files.root, name) if os.path.isdir(files.root) else None
+    return RegionModule(table.text("name"), native, inputs, outputs, path)
 
 
 def _comparable(port: Port) -> AnyValue:
@@ -321,18 +372,18 @@ def _declared(value: AnyValue) -> AnyValue:
 
 
 def _read_hosts(
-    root: str, tables: list[_Table]
+    files: _Files, tables: list[_Table]
 ) -> tuple[dict[str, RelayModel], dict[GlobalVar, Function]]:
     """Return the parts of the host, and the functions that they call."""
     if not tables:
         return {}, {}
-    path = member_path(root, _HOST)
-    text = read_small(path, MAX_GRAPH_TEXT_BYTES)
+    path = f"{files.root}/{_HOST}"
+    text = read_small(files.open(_HOST), MAX_GRAPH_TEXT_BYTES)
     try:
         mod = InferType().run(fromtext(text.decode("utf-8"), name=path))[0]
     except UnicodeDecodeError as error:
         raise FormatError("text that is not UTF-8", path=path, offset=error.start) from None
-    with OpenFile.open(member_path(root, _PARAMS)) as opened:
+    with files.open(_PARAMS) as opened:
         weights = read_params(opened)
     functions = {variable.name_hint: f for variable, f in mod.functions.items()}
     hosts = {}

@@ -27,7 +27,7 @@ class TfliteBridge(PackageBridge["TfliteModel", TfliteImportOptions, TfliteExpor
     title = "TFLite (LiteRT)"
     package = __package__
     writer = "writer"
-    compressor = "quantize"
+    compressor = "serde.tflite.quantize"
     suffixes = (".tflite",)
     import_options = TfliteImportOptions
     export_options = TfliteExportOptions

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any as AnyValue, Final
 
 from serde.core import MAX_GRAPH_TEXT_BYTES
 from serde.errors import FormatError, OptionError
+from serde.io.zips import Archive, is_zip
 from serde.torch.checkpoint.files import is_checkpoint, is_pipeline
-from serde.torch.pt2.archive import Archive, is_zip
 from serde.torch.pt2.reader import MARKS, is_program, read_archive
 from serde.torch.unread import describe_file, describe_pickle
 

@@ -18,7 +18,7 @@ import serde.errors as errors
 import serde.relay as relay
 from serde.conversion.signature import PublicFunction
 from serde.engine import foreign
-from serde.target import runners
+from serde.target import regions
 
 NEEDS = {"import_model": "mxnet", "import_to_gluon": "mxnet", "compile": "tvm"}
 SLOW = ("batch", "compile")
@@ -61,7 +61,7 @@ def test_what_a_conversion_raises_is_told(name: str) -> None:
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(runners, "_RUNNERS", {**runners._RUNNERS})
+    monkeypatch.setattr(regions, "_RUNNERS", {**regions._RUNNERS})
     monkeypatch.setattr(foreign, "_KERNELS", {**foreign._KERNELS})
     write("net.onnx", "Relu", "", 1.0)
     write("other.onnx", "Relu", "", 2.0)

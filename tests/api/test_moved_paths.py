@@ -15,6 +15,7 @@ MOVED = {
     "serde.serving": "serde.fleet.serving",
     "serde.quantization.options": "serde.bridge.quantizing",
     "serde.quantization.shrinking": "serde.checking.shrinking",
+    "serde.target.runners": "serde.target.regions",
     "serde.relay.standard": "serde.relay.tvm.standard",
     "serde.relay.standard.texts": "serde.relay.tvm.standard.texts",
     "serde.relay.analysis.counting": "serde.relay.tvm.analysis.counting",

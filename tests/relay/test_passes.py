@@ -23,6 +23,7 @@ from serde.relay.ir.registry import OpDef, Sample, all_ops
 from serde.relay.ir.traits import Elementwise, Layout, Reduction, SameAxes
 from serde.relay.ir.types import FuncType, TensorType
 from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
 from serde.relay.transform import (
     CanonicalizeOps,
@@ -102,11 +103,11 @@ def _changed(each: Pass, mod: IRModule) -> IRModule:
     return after
 
 
-def _agree(found: Any, wanted: Any) -> None:
+def _assert_agree(found: Any, wanted: Any) -> None:
     if isinstance(wanted, (tuple, list)):
         assert len(found) == len(wanted)
         for ours, theirs in zip(found, wanted, strict=True):
-            _agree(ours, theirs)
+            _assert_agree(ours, theirs)
         return
     assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
     if wanted.dtype.name not in TOLERANCE:
@@ -122,7 +123,7 @@ def test_samples_keep_their_numbers(each: Pass, definition: OpDef, given: Sample
     built = build(definition, given)
     mod = InferType()(IRModule({"main": built.function}))
     after = _changed(each, mod)
-    _agree(as_arrays(run(after["main"], built.arrays)), built.run())
+    _assert_agree(as_arrays(run(after["main"], built.arrays)), built.run())
 
 
 VALUES = [
@@ -141,7 +142,7 @@ def test_programs_of_tvm_keep_their_numbers(each: str, name: str) -> None:
     inputs = [_random(rng, param) for param in mod["main"].params]
     if isinstance(mod["main"].checked_type.ret_type, FuncType):
         pytest.skip("the result is a function")
-    _agree(_values(after, inputs), _values(mod, inputs))
+    _assert_agree(_values(after, inputs), _values(mod, inputs))
 
 
 def _values(mod: IRModule, inputs: list[np.ndarray]) -> Any:
@@ -243,7 +244,9 @@ def test_a_long_chain_is_walked_without_recursion(each: str) -> None:
     y: Expr = relay.var("x", shape=(2,))
     for _ in range(sys.getrecursionlimit()):
         y = relay.tanh(relay.negative(y))
-    _changed(PASSES[each], InferType()(IRModule.from_expr(y)))
+    after = _changed(PASSES[each], InferType()(IRModule.from_expr(y)))
+    calls = [node for node in post_order(after["main"]) if isinstance(node, Call)]
+    assert len(calls) == 2 * sys.getrecursionlimit()
 
 
 def test_functions_that_no_entry_reaches_are_removed() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import support.properties as properties
+import support.sensitivity as sensitivity
 from support.properties import Property, built_samples, holds, shows
 
 from serde.core.weights import ArrayWeight
@@ -115,8 +116,8 @@ def _values(definition: OpDef) -> Property:
 def _arithmetic(definition: OpDef) -> Property:
     said = definition.trait(Arithmetic)
     if said is not None and said.bounded:
-        return lambda built: not properties.grows(built)
-    return properties.grows
+        return lambda built: not sensitivity.grows(built)
+    return sensitivity.grows
 
 
 _EDGES = "jumps at the edges of an image or a bin, where no value of a net lies but by chance"
@@ -270,8 +271,8 @@ DEFINITIONS = {
     ),
     "decisions": Definition(
         (Ordering, Discontinuous),
-        _always(properties.decides),
-        found=_always(properties.decides_on_floats),
+        _always(sensitivity.decides),
+        found=_always(sensitivity.decides_on_floats),
         somewhere=True,
         unclaimed={
             **_named(
@@ -293,7 +294,7 @@ DEFINITIONS = {
     ),
     "bit level": Definition(
         (BitLevel,),
-        _always(properties.depends_on_bits),
+        _always(sensitivity.depends_on_bits),
         somewhere=True,
         unclaimed={
             **_named("a code of few bits is widened by its own table", "qnn.dequantize"),
@@ -311,7 +312,7 @@ DEFINITIONS = {
     "arithmetic": Definition(
         (Arithmetic,),
         _arithmetic,
-        found=_always(properties.grows),
+        found=_always(sensitivity.grows),
         somewhere=True,
         unclaimed={
             **_named("integers only inside quantised operators", "fixed_point_multiply"),
@@ -324,10 +325,10 @@ DEFINITIONS = {
         unshown=_named("of the least number alone, which wraps", "abs"),
         among=lambda op: op.name != "dyn.zeros",  # Its operand is the shape of the result.
     ),
-    "rescales": Definition((Rescales,), _always(properties.rescales), somewhere=True),
+    "rescales": Definition((Rescales,), _always(sensitivity.rescales), somewhere=True),
     "quantized": Definition(
         (Quantized,),
-        _always(properties.has_codes),
+        _always(sensitivity.has_codes),
         unclaimed=_named("a key is no code", "random.normal"),
         unshown=_named(
             "of which scale and zero point are results", "serde.dynamic_quantize_linear"
@@ -402,7 +403,7 @@ def test_moves_of_all_elements_lose_none(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, op in all_ops().items() if op.has(Decompresses)])
 def test_what_is_decompressed_is_larger(name: str) -> None:
-    assert shows(get(name), properties.unpacks)
+    assert shows(get(name), sensitivity.unpacks)
 
 
 @pytest.mark.parametrize("end", [0, 1], ids=["least", "greatest"])

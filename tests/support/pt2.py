@@ -106,3 +106,10 @@ def _places(value: Any) -> Any:
         yield value, key
         if isinstance(each, dict | list):
             yield from _places(each)
+
+
+def write(tmp_path: Path, data: bytes, name: str = "a.pt2") -> Path:
+    """Write an archive into a folder."""
+    path = tmp_path / name
+    path.write_bytes(data)
+    return path

@@ -16,7 +16,7 @@ import serde.relay as relay
 from serde.core import Report
 from serde.errors import OptionError
 from serde.relay.dataflow_pattern import is_constant, is_expr, is_op, is_tuple, wildcard
-from serde.relay.ir import OpDef, RelayModel, free_vars, post_order, symbol
+from serde.relay.ir import OpDef, RelayModel, all_nodes, free_vars, symbol
 from serde.relay.op.contrib.onnx import partition_for_onnx
 from serde.target import HybridExecutor, OnnxModule
 from serde.target.onnx import build
@@ -214,7 +214,7 @@ def test_random_graphs_with_patterns_of_their_own(seed: int) -> None:
     rng = np.random.default_rng(seed)
 
     def composites(model: RelayModel) -> dict[str, Any]:
-        calls = [node for node in post_order(model.main.body) if is_plain(node)]
+        calls = [node for node in all_nodes(model.main.body) if is_plain(node)]
         chosen = [calls[rng.integers(len(calls))] for _ in range(5)] if calls else []
         patterns = [drawn(each, int(rng.integers(1, 3)), rng) for each in chosen]
         return {f"x.y::Own{index}": {"pattern": each} for index, each in enumerate(patterns)}

@@ -15,9 +15,9 @@ import serde.relay as relay
 from serde.core.weights import numpy_dtype
 from serde.errors import CheckError, OptionError, RelayError
 from serde.relay.run.interpreter import run as run_relay
-from serde.target import HostEngine, HybridExecutor, OnnxModule, runners
+from serde.target import HostEngine, HybridExecutor, OnnxModule, regions
 from serde.target.onnx import build, partition_for_onnx
-from serde.target.runners import register_runner, runner_names
+from serde.target.regions import register_runner, runner_names
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_the_reference_implementation_is_a_runner(module: OnnxModule) -> None:
 @pytest.fixture
 def own_runners(monkeypatch: pytest.MonkeyPatch) -> None:
     """Registrations end with the test."""
-    monkeypatch.setattr(runners, "_RUNNERS", dict(runners._RUNNERS))
+    monkeypatch.setattr(regions, "_RUNNERS", dict(regions._RUNNERS))
 
 
 Run = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
@@ -157,7 +157,7 @@ Run = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
 
 def double_runner(region: Any, *, factor: float = 2.0) -> Run:
     """Multiplies what the region would give, so that it is seen who ran it."""
-    held = runners.open_runner("onnxruntime", region)
+    held = regions.open_runner("onnxruntime", region)
     return lambda arrays: [np.float32(factor) * each for each in held(arrays)]
 
 
@@ -232,8 +232,8 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
         monkeypatch.setattr(importlib.metadata, "entry_points", find)
 
-    runners._offered.cache_clear()
-    monkeypatch.setattr(runners, "_offered", runners._offered.__wrapped__)
+    regions._offered.cache_clear()
+    monkeypatch.setattr(regions, "_offered", regions._offered.__wrapped__)
     return entries
 
 

@@ -395,7 +395,7 @@ def test_files_as_tvm_writes_them(module: OnnxModule, tmp_path: Path) -> None:
     assert onnx.load(tmp_path / "region.onnx") == region.proto()
     for path, call, message in (
         ("two.onnx", module.export_library, "expected one region alone, found 2 regions"),
-        ("net.so", module.export_library, "expected a folder, or a name ending in .onnx"),
+        ("net.so", module.export_library, "expected a folder, or a name ending in .zip or .onnx"),
         ("host", lambda path: module.save_to_file(path, "c"), "expected format relay or json"),
         ("r", lambda path: region.save_to_file(path, "c"), "expected format onnx, found 'c'"),
     ):

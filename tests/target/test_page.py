@@ -71,7 +71,7 @@ def test_the_page_runs_from_top_to_bottom(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("serde.target.runners._RUNNERS", {})
+    monkeypatch.setattr("serde.target.regions._RUNNERS", {})
     names: dict[str, Any] = {}
     printed = ""
     ran = 0

@@ -84,7 +84,7 @@ def test_a_split_that_gives_something_else_is_not_written(
     def wrong(region: object) -> object:
         return lambda arrays: [np.zeros_like(each) for each in arrays]
 
-    monkeypatch.setattr("serde.target.runners._RUNNERS", {"wrong": wrong})
+    monkeypatch.setattr("serde.target.regions._RUNNERS", {"wrong": wrong})
     with pytest.raises(CheckError, match="split model"):
         split(net(), tmp_path / "split", supported=["Tanh"], runs=1, runner="wrong")
     assert not (tmp_path / "split").exists()

@@ -16,7 +16,7 @@ from support.distribution import environment
 from support.pages import ROOT, blocks
 
 from serde.engine import foreign
-from serde.target import HybridExecutor, runners
+from serde.target import HybridExecutor, regions
 from serde.target.splitting import split
 
 FOLDER = ROOT / "examples" / "toolchains" / "acme"
@@ -25,7 +25,7 @@ PAGE = "docs/vendor-compiler.md"
 
 @pytest.fixture
 def acme(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(runners, "_RUNNERS", dict(runners._RUNNERS))
+    monkeypatch.setattr(regions, "_RUNNERS", dict(regions._RUNNERS))
     monkeypatch.setattr(foreign, "_KERNELS", dict(foreign._KERNELS))
     spec = importlib.util.spec_from_file_location("acme", FOLDER / "acme.py")
     assert spec is not None

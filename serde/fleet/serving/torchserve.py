@@ -7,18 +7,18 @@ import os
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from shutil import copyfileobj
-from typing import Any as AnyValue, BinaryIO, Final
+from typing import Any as AnyValue, Final
 
 from serde.api import convert
 from serde.conversion.prepare import PrepareOptions
 from serde.conversion.signature import takes_options
-from serde.core import CHUNK_BYTES, Report, counting, expect
+from serde.core import Report
 from serde.errors import OptionError
 from serde.fleet.serving.handler import HANDLER, handler_text
 from serde.fleet.serving.naming import find_format, known_labels, local_folder, served_name, telling
 from serde.io.atomic import atomic_write, check_files, naming
 from serde.io.staging import staging_directory
+from serde.io.zips import write_archive
 
 __all__ = ["write_torchserve"]
 
@@ -27,8 +27,6 @@ _MANIFEST: Final = "MAR-INF/MANIFEST.json"
 _NAMES: Final = "index_to_name.json"
 _REQUIREMENTS: Final = "requirements.txt"
 _MARK: Final = b"written by serde"
-_TIME: Final = (1980, 1, 1, 0, 0, 0)
-"""Of every member, so that the same model gives the same bytes."""
 
 PathLike = str | os.PathLike[str]
 
@@ -87,9 +85,9 @@ def write_torchserve(
                 source, made, source_format=source_format, target_format=bridge.name,
                 report=report, **options,
             )  # fmt: skip
-        _add_texts(made, name, known_labels(source, class_labels, report.facts))
+        _add_texts(made, name, version, known_labels(source, class_labels, report.facts))
         with report.stage("pack"), atomic_write(target) as file:
-            _pack(made, file, _manifest(name, version))
+            write_archive(file, made, _MARK)
     report.facts |= {"path": str(target), "bytes": target.stat().st_size}
     return target
 
@@ -110,8 +108,10 @@ def _check_replaced(target: Path, overwrite: bool) -> None:
         )
 
 
-def _add_texts(made: Path, name: str, labels: Sequence[str]) -> None:
+def _add_texts(made: Path, name: str, version: str, labels: Sequence[str]) -> None:
     """Write what a module needs to be served beside its source."""
+    (made / _MANIFEST).parent.mkdir()
+    (made / _MANIFEST).write_text(_manifest(name, version), encoding="utf-8")
     (made / HANDLER).write_text(handler_text(f"the model {name}"), encoding="utf-8")
     (made / _REQUIREMENTS).write_text("numpy\nsafetensors>=0.5\n", encoding="utf-8")
     if labels:
@@ -130,27 +130,3 @@ def _manifest(name: str, version: str) -> str:
     }
     manifest = {"runtime": "python", "model": model, "archiverVersion": "1.0"}
     return json.dumps(manifest, indent=2) + "\n"
-
-
-def _pack(made: Path, file: BinaryIO, manifest: str) -> None:
-    """Write the archive of a folder, weights as they are: they do not become smaller."""
-    members = sorted(each for each in made.iterdir() if each.is_file())
-    expect("bytes", sum(each.stat().st_size for each in members))
-    count = counting("bytes")
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        archive.comment = _MARK
-        archive.writestr(_member(_MANIFEST), manifest)
-        for each in members:
-            size = each.stat().st_size
-            info = _member(each.name)
-            info.file_size = size
-            with each.open("rb") as content, archive.open(info, "w") as packed:
-                copyfileobj(content, packed, CHUNK_BYTES)
-            count(size)
-
-
-def _member(name: str) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(name, _TIME)
-    info.create_system = 3
-    info.external_attr = 0o644 << 16
-    return info

@@ -125,7 +125,7 @@ def foreign(
         values = found if isinstance(found, tuple) else (found,)
     else:
         run_foreign = importlib.import_module(_ENGINE).run_foreign
-        values = tuple(map(np.asarray, run_foreign(attrs, inputs)))
+        values = tuple(map(np.asarray, run_foreign(attrs, [*map(np.asarray, inputs)])))
         _require(node, [TensorType(each.shape, dtype_name(each.dtype)) for each in values])
     return values[0] if len(node.results) == 1 else values[: len(node.results)]
 

@@ -9,7 +9,7 @@ from typing import Any as AnyValue
 from serde.core import dataclass, parse_json
 from serde.core.limits import MAX_TORCH_CONTAINERS, MAX_TORCH_JSON_BYTES
 from serde.errors import FormatError
-from serde.torch.pt2.archive import Archive
+from serde.io.zips import Archive
 
 __all__ = ["Document", "read_document"]
 

@@ -12,7 +12,7 @@ from typing import Any as AnyValue, Final
 
 from serde.core.limits import MAX_TORCH_JSON_BYTES
 from serde.core.records import dataclass
-from serde.torch.pt2.archive import Archive
+from serde.io.zips import Archive
 from serde.torch.pt2.document import Document
 from serde.torch.pt2.versions import DTYPES
 

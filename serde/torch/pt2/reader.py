@@ -10,8 +10,8 @@ from typing import Final
 
 from serde.core.weights import Weight
 from serde.errors import FormatError
+from serde.io.zips import Archive
 from serde.torch.model import NAMES, Input, TorchModel
-from serde.torch.pt2.archive import Archive
 from serde.torch.pt2.document import Document, read_document
 from serde.torch.pt2.program import read_program, read_ranges
 from serde.torch.pt2.versions import ARCHIVE_VERSION, NEWEST, NEWEST_MINOR, SCHEMA, release_of

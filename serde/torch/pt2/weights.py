@@ -14,7 +14,7 @@ from serde.core.limits import MAX_RANK, MAX_WEIGHT_GROWTH
 from serde.core.weights import ArrayWeight, FileRange, Weight, numpy_dtype
 from serde.errors import FormatError
 from serde.io.contained import location_fault
-from serde.torch.pt2.archive import Archive
+from serde.io.zips import Archive
 from serde.torch.pt2.document import Document, read_document
 from serde.torch.pt2.pickled import read_tensors
 from serde.torch.pt2.versions import DTYPES

@@ -14,7 +14,7 @@ from typing import Any as AnyValue, Final
 from serde.core.limits import MAX_GRAPH_TEXT_BYTES, budget
 from serde.core.records import dataclass
 from serde.errors import FormatError
-from serde.torch.pt2.archive import Archive
+from serde.io.zips import Archive
 
 __all__ = ["check_archive", "draw_calls"]
 

@@ -30,11 +30,12 @@ from support.pt2 import (
 import serde
 from serde.core.report import Report
 from serde.errors import FormatError, LimitError, UnsupportedModelError
+from serde.io import zips as archive
 from serde.torch.codec import detect
 from serde.torch.importer import to_relay
 from serde.torch.model import Argument, Graph, Input, Node, Ref, TorchModel
 from serde.torch.options import TorchImportOptions
-from serde.torch.pt2 import archive, document
+from serde.torch.pt2 import document
 from serde.torch.pt2.reader import load_archive
 
 NAMES = ("cnn", "dynamic", "shared", "branches", "lstm")

@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 import serde  # noqa: E402
 from serde.core.limits import spending  # noqa: E402
 from serde.errors import FormatError, LimitError  # noqa: E402
-from serde.torch.pt2.archive import Archive  # noqa: E402
+from serde.io.zips import Archive  # noqa: E402
 from serde.torch.script.vetting import check_archive  # noqa: E402
 
 SIZES = b"(K\x03K\x04t"
