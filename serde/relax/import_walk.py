@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from types import NoneType
-from typing import Any as AnyValue, Final
+from typing import Any as AnyValue, ClassVar, Final
 
 from serde.core import MAX_NESTING, Report, budget, dataclass
 from serde.errors import FormatError, TypeInferenceError, Unsupported
@@ -37,7 +37,7 @@ from serde.walk.importer import Graph, Node
 from serde.walk.user_converters import check_custom_results
 
 __all__ = [
-    "CALLS", "PLAIN", "Closure", "ImportWalk", "Values", "has_hole", "join_fields",
+    "PLAIN", "Closure", "ImportWalk", "Values", "has_hole", "join_fields",
     "split_fields", "tensor_type",
 ]  # fmt: skip
 
@@ -343,8 +343,8 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
     ) -> AnyValue:
         """Return what the converter of an operator makes of a call, less the arguments before."""
         framework, users = self.framework, op in self._custom or self.fallback.has(op)
-        if op in CALLS and not users:
-            given = CALLS[op](self, call, scope, label)
+        if op in self.calls and not users:
+            given = self.calls[op](self, call, scope, label)
             if given is not None:
                 return given
         refusal = TABLE.refusal(op, 1)
@@ -370,47 +370,6 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         return list(found) if several else found[0]
 
     # Operators that call functions.
-
-    def _call_tir(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
-        """Return what a call of a function of TIR gives."""
-        args = [self.value(each, scope, label) for each in call.args]
-        return Hole() if any(map(has_hole, args)) else self.call_tir(call, args, label)
-
-    def _call_legal(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
-        """Return what the function of TIR gives by which TVM computes an operator."""
-        framework, relax = self.framework, self.framework.relax
-        args = [self.value(each, scope, label) for each in call.args]
-        if any(map(has_hole, args)):
-            return Hole()
-        try:
-            params = [relax.Var(f"x{i}", framework.type_of(x)) for i, x in enumerate(call.args)]
-            builder = relax.BlockBuilder()
-            with builder.function("main", params):
-                builder.emit_func_output(builder.emit(relax.Call(call.op, params, call.attrs)))
-            module = relax.transform.LegalizeOps()(builder.get())
-            legal = module["main"].body.blocks[0].bindings[0].value
-        except Exception as error:
-            raise Unsupported(framework.last_line(error)) from error
-        rest = [self.value(each, scope, label) for each in legal.args[2:]]
-        programs = {name_of(variable): each for variable, each in module.functions.items()}
-        return self.call_tir(legal, [legal.args[0], args, *rest], label, programs)
-
-    @abstractmethod
-    def call_tir(
-        self,
-        call: AnyValue,
-        args: Sequence[AnyValue],
-        label: str,
-        programs: Mapping[str, AnyValue] | None = None,
-    ) -> AnyValue:
-        """Return what a function of TIR gives, which is refused if Relay cannot say it.
-
-        Args:
-            call: A call of it.
-            args: The function, a list of tensors, and shapes.
-            label: What errors call it.
-            programs: Functions by name, if not those of the module.
-        """
 
     def _call_pure(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
         """Return what a packed function gives that stands for an operator, None for another."""
@@ -441,6 +400,12 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         known = [self.lengths.known(self.lengths.read(each)) for each in lengths]
         context = ImportContext(label, 1, self.lengths, self, scope)
         return self.assembly.fold(convert(context, tensor_type(known, str(type_.dtype)), *args))
+
+    calls: ClassVar[Mapping[str, AnyValue]] = {
+        "relax.call_dps_packed": _call_packed,
+        "relax.call_pure_packed": _call_pure,
+    }
+    """Operators that call functions: what a call gives, None of a function that is not known."""
 
     def result_types(self, call: AnyValue) -> list[AnyValue]:
         """Return the types of tensors that a call says that it gives."""
@@ -516,17 +481,6 @@ PLAIN: Final[Mapping[str, AnyValue]] = {
     "relax.print": ImportWalk.leave_out,
 }
 """Operators of what are no tensors."""
-
-
-CALLS: Final[Mapping[str, AnyValue]] = {
-    "relax.call_dps_packed": ImportWalk._call_packed,
-    "relax.call_pure_packed": ImportWalk._call_pure,
-    "relax.call_tir": ImportWalk._call_tir,
-    "relax.call_tir_inplace": ImportWalk._call_tir,
-    "relax.call_tir_with_grad": ImportWalk._call_tir,
-    "relax.layout_transform": ImportWalk._call_legal,
-}
-"""Operators that call functions: what a call gives, None of a function that is not known."""
 
 
 def _only_tensor(args: Sequence[AnyValue]) -> tuple[Expr, TensorType]:

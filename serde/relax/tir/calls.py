@@ -10,14 +10,29 @@ from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.import_context import ImportContext
 from serde.relax.lengths import Scalar, Shape
-from serde.relax.reflection import dtype_of, handle_of
+from serde.relax.reflection import dtype_of, handle_of, name_of
 from serde.relax.tir.loads import Buffer
 from serde.relax.tir.reading import Reader, buffer_type
 from serde.relax.tir.reductions import Reductions
 from serde.relax.tir.stages import Node
 from serde.relay.ir import Dim, Expr
 
-__all__ = ["run_function"]
+__all__ = ["legalize", "run_function"]
+
+
+def legalize(framework: Framework, call: AnyValue) -> tuple[AnyValue, dict[str, AnyValue]]:
+    """Return the call of a function of TIR that TVM makes of an operator, and these functions."""
+    relax = framework.relax
+    try:
+        params = [relax.Var(f"x{i}", framework.type_of(x)) for i, x in enumerate(call.args)]
+        builder = relax.BlockBuilder()
+        with builder.function("main", params):
+            builder.emit_func_output(builder.emit(relax.Call(call.op, params, call.attrs)))
+        module = relax.transform.LegalizeOps()(builder.get())
+        legal = module["main"].body.blocks[0].bindings[0].value
+    except Exception as error:
+        raise Unsupported(framework.last_line(error)) from error
+    return legal, {name_of(variable): each for variable, each in module.functions.items()}
 
 
 def run_function(
