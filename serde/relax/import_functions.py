@@ -70,6 +70,8 @@ class FunctionWalk(ImportWalk):
             raise Unsupported(f"a packed function, which only TVM can run: {name}", hint=_BEFORE)
         name = name_of(found)
         function = self._functions.get(name)
+        if name in self._programs:
+            return self._call_number(self._programs[name], args, label)
         if function is None:
             raise Unsupported(f"a call of {name}, which is no function of Relax", hint=_BEFORE)
         if name in self._reading:
@@ -111,8 +113,8 @@ class FunctionWalk(ImportWalk):
         self.lengths.names = dict(names)
         try:
             for param, value in zip(function.params, args, strict=True):
-                inner.define(handle_of(param), value)
                 self.cast(value, self.framework.type_of(param))
+                inner.define(handle_of(param), self.numbers.note(param, value))
             known = len(self.report.issues)
             found = self.run(Graph([], self.nodes(function.body), [function.body]), inner)[0]
             if len(self.report.issues) > known:
@@ -122,6 +124,20 @@ class FunctionWalk(ImportWalk):
             self.lengths.names = before
 
     # Functions of TIR.
+
+    def _call_number(self, function: AnyValue, args: Sequence[AnyValue], label: str) -> AnyValue:
+        """Return what a function of TIR gives that takes numbers and gives one."""
+        params = function.params
+        found: AnyValue = getattr(function.body, "value", None)
+        if str(getattr(found, "op", "")).endswith(".ret"):  # Since 0.27 it is a statement.
+            found = found.args[0]
+        elif type(function.body).__name__ != "Return":
+            found = None
+        if found is None or len(params) != len(args):
+            raise Unsupported("a function of TIR that is called as one of Relax", hint=_BEFORE)
+        context = ImportContext(label, 1, self.lengths, self, None)
+        scope = Values({handle_of(x): value for x, value in zip(params, args, strict=True)})
+        return self.numbers.read(found, scope, context)
 
     def _call_tir(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
         """Return what a function of TIR gives, or that by which TVM computes an operator."""
@@ -257,7 +273,7 @@ class FunctionWalk(ImportWalk):
     def _parameter(self, variable: AnyValue) -> Var:
         """Return a variable for a parameter of a function that calls itself."""
         type_ = self.framework.type_of(variable)
-        if not isinstance(type_, self.framework.TensorType):
+        if not isinstance(type_, (self.framework.TensorType, self.framework.PrimType)):
             raise Unsupported(f"a function that calls itself and takes {type_!s:.100}, no tensor")
         return Var(name_of(variable), self._loose_type(type_))
 
@@ -265,6 +281,9 @@ class FunctionWalk(ImportWalk):
         """Return a type of Relax, in which lengths that are not fixed are anonymous."""
         leaves: list[Type] = []
         for each in leaves_of(self.framework, type_):
+            if isinstance(each, self.framework.PrimType):
+                leaves.append(tensor_type((), str(each.dtype)))
+                continue
             tensor = isinstance(each, self.framework.TensorType)
             if not tensor or each.ndim < 0 or not each.dtype:
                 raise Unsupported(f"a function that calls itself, with {each!s:.100}")

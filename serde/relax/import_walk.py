@@ -11,17 +11,17 @@ from typing import Any as AnyValue, ClassVar, Final
 from serde.core import MAX_NESTING, Report, budget, dataclass
 from serde.errors import FormatError, TypeInferenceError, Unsupported
 from serde.relax.framework import load
-from serde.relax.import_context import ImportContext
+from serde.relax.import_context import ImportContext, plain_dims
 from serde.relax.lengths import Lengths, Scalar, Shape
 from serde.relax.loading import to_weight
 from serde.relax.model import RelaxModel
+from serde.relax.numbers import Numbers
 from serde.relax.ops import TABLE
 from serde.relax.ops.packed import FUNCTIONS as PACKED
 from serde.relax.options import RelaxImportOptions
 from serde.relax.reflection import (
     argument_names,
     attributes_of,
-    dtype_of,
     handle_of,
     leaves_of,
     name_of,
@@ -68,6 +68,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
     Attributes:
         framework: TVM.
         lengths: What lengths are in the function that is read.
+        numbers: What numbers are.
         named: Values by the names that the module has for them.
     """
 
@@ -78,6 +79,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         self.model = model
         self._custom = options.custom_convert_map
         self.lengths = Lengths(self.framework, self.assembly.fold)
+        self.numbers = Numbers(self.framework, self.lengths)
         self.named: dict[str, Expr] = {}
         self._constants: dict[int, Expr] = {}
         self._depth = 0
@@ -145,6 +147,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             if isinstance(binding, self.framework.relax.MatchCast):
                 found = self.cast(found, self.framework.type_of(binding))
             self._check(found, self.framework.type_of(binding.var))
+            found = self.numbers.note(binding.var, found)
         except Incomplete:
             found = Hole()
         except (Unsupported, TypeInferenceError) as error:
@@ -212,6 +215,10 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
                 )
         return value
 
+    def _number(self, expr: AnyValue, scope: Values, label: str) -> Scalar:
+        context = ImportContext(label, 1, self.lengths, self, scope)
+        return self.numbers.read(expr, scope, context)
+
     # Expressions.
 
     def value(self, expr: AnyValue, scope: Values, label: str) -> AnyValue:
@@ -235,7 +242,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         framework = self.framework
         relax = framework.relax
         if isinstance(expr, framework.variables):
-            return self._variable(expr, scope)
+            return self._variable(expr, scope, label)
         if isinstance(expr, framework.Constant):
             return self._constant(expr, label)
         if isinstance(expr, relax.Call):
@@ -245,7 +252,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         if isinstance(expr, relax.TupleGetItem):
             return self._field(self.value(expr.tuple_value, scope, label), int(expr.index))
         if isinstance(expr, relax.ShapeExpr):
-            return Shape(tuple(self.lengths.read(each) for each in expr.values))
+            return Shape(plain_dims([self._number(each, scope, label) for each in expr.values]))
         if isinstance(expr, relax.If):
             return self._conditional(expr, scope, label)
         if isinstance(expr, relax.SeqExpr):
@@ -257,23 +264,14 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             return str(expr.global_symbol)
         if isinstance(expr, framework.texts):
             return str(expr.value)
-        return self._number(expr)
+        return self._number(expr, scope, label)
 
-    def _variable(self, variable: AnyValue, scope: Values) -> AnyValue:
+    def _variable(self, variable: AnyValue, scope: Values, label: str) -> AnyValue:
         if scope.knows(handle_of(variable)):
             return scope.find(handle_of(variable))
         if isinstance(variable, self.framework.relax.GlobalVar):
             return variable
-        return self._number(variable)
-
-    def _number(self, expr: AnyValue) -> Scalar:
-        """Return a number of TIR."""
-        if isinstance(expr, self.framework.PrimValue):
-            expr = expr.value
-        plain = plain_value(self.framework, expr)
-        if isinstance(plain, (bool, int, float)):
-            return Scalar(plain, dtype_of(expr))
-        return Scalar(self.lengths.read(expr), dtype_of(expr))
+        return self._number(variable, scope, label)
 
     def _constant(self, constant: AnyValue, label: str) -> Expr | str:
         """Return a constant: a tensor, or the text or dtype that it holds."""
@@ -319,6 +317,8 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         """Return what a call gives."""
         framework = self.framework
         if isinstance(call.op, framework.tvm.ir.Op):
+            if str(call.op.name).startswith(("prim.", "tir.", "tirx.")):
+                return self._number(call, scope, label)
             return self._call_op(call, str(call.op.name), scope, label)
         packed = isinstance(call.op, framework.relax.ExternFunc)
         if packed and (op := self._meant(name_of(call.op))):

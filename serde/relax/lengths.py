@@ -19,6 +19,7 @@ from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.reflection import handle_of
 from serde.relay.ir import Any, Constant, Dim, Expr, FloorDiv, TensorType, substitute, symbol
+from serde.relay.ir.dims import SymDim
 from serde.relay.ir.unique_names import UniqueNames
 
 __all__ = ["Lengths", "Scalar", "Shape"]
@@ -41,11 +42,11 @@ class Scalar:
 
     Attributes:
         value: The number; of an integer that is not known a length, in the names of
-            :class:`Lengths`.
+            :class:`Lengths`, and of another number a scalar tensor.
         dtype: Its dtype.
     """
 
-    value: float | bool | Dim
+    value: float | bool | Dim | Expr
     dtype: str
 
 
@@ -66,10 +67,11 @@ class Lengths:
         self._fold = fold
         self.names: dict[int, str] = {}
         self._known: dict[str, Dim] = {}
-        self._sources: dict[str, Callable[[], Expr]] = {}
+        self._sources: dict[str, Callable[[], Expr] | None] = {}
         self._shown: dict[str, tuple[Expr, int]] = {}
         self._tensors: dict[str, Expr] = {}
         self._made: dict[object, Dim] = {}
+        self._signed: set[str] = set()
 
     # Variables.
 
@@ -81,23 +83,45 @@ class Lengths:
         """Whether the function that is read has shown what a variable is."""
         return handle_of(variable) in self.names
 
-    def define(self, variable: AnyValue, dim: Dim, source: Callable[[], Expr]) -> None:
+    def define(self, variable: AnyValue, dim: Dim, source: Callable[[], Expr] | None) -> None:
         """Note what a variable is.
 
         Args:
             variable: A variable of TIR.
             dim: What Relay's types know of it.
-            source: Gives its value, a scalar of int64.
+            source: Gives its value, a scalar of int64; None where nothing does so far.
         """
         self.names[handle_of(variable)] = self._add(dim, source)
 
     def declare(self, length: AnyValue) -> None:
         """Note the variables in a length of an input as symbols of their names."""
         names = UniqueNames(str(known) for known in self._known.values())
-        for each in self._variables(length):
+        for each in self.variables(length):
             if not self.knows(each):
                 unique = names.reserve(str(each.name) or "n")
-                self.define(each, symbol(unique), _unknown(unique))
+                self.define(each, symbol(unique), None)
+
+    def computed(self, source: Callable[[], Expr]) -> Dim:
+        """Return an integer that is computed when the model runs, and may be negative."""
+        name = self._add(Any(), source)
+        self._signed.add(name)
+        return symbol(name)
+
+    def same(self, variable: AnyValue, dim: Dim) -> None:
+        """Note that a variable is an integer.
+
+        Raises:
+            Unsupported: It never is that.
+        """
+        source = partial(self.tensor, dim)
+        if not self.is_variable(variable) or self.knows(variable):
+            self.match_length(variable, self.known(dim), source)
+            return
+        name = dim.name if isinstance(dim, SymDim) else None
+        if name is None:
+            name = self._add(self.known(dim), source)
+            self._signed |= {name} if self.may_be_negative(dim) else set()
+        self.names[handle_of(variable)] = name
 
     def show(self, variable: AnyValue, tensor: Expr, axis: int) -> None:
         """Note that an axis of a tensor has a variable's length."""
@@ -125,19 +149,23 @@ class Lengths:
         if self.is_variable(length) and not self.knows(length):
             self.define(length, dim, source)
             return
-        if any(not self.knows(each) for each in self._variables(length)):
+        if self.is_variable(length):
+            name = self.names[handle_of(length)]
+            self._sources[name] = self._sources[name] or source
+        if any(not self.knows(each) for each in self.variables(length)):
             return
         wanted = self.known(self.read(length))
         if isinstance(dim, int) and isinstance(wanted, int) and dim != wanted:
             raise Unsupported(f"a length of {dim} that has to be {wanted}")
 
-    def _add(self, dim: Dim, source: Callable[[], Expr]) -> str:
+    def _add(self, dim: Dim, source: Callable[[], Expr] | None) -> str:
         name = f"v{len(self._known)}"
         self._known[name] = dim
         self._sources[name] = source
         return name
 
-    def _variables(self, length: AnyValue) -> list[AnyValue]:
+    def variables(self, length: AnyValue) -> list[AnyValue]:
+        """Return the variables in a length."""
         found: list[AnyValue] = []
         pending = [length]
         while pending:
@@ -183,7 +211,14 @@ class Lengths:
             return self.read(chosen)
         if not isinstance(length, self._pairs):
             raise Unsupported(f"a length that is {type(length).__name__} of TIR: {length!s:.100}")
-        return self._combine(type(length).__name__, self.read(length.a), self.read(length.b))
+        kind, one, other = type(length).__name__, self.read(length.a), self.read(length.b)
+        if kind in ("Div", "Mod") and self.may_be_negative(one):
+            raise Unsupported("a length that rounds a number which may be negative towards 0")
+        return self._combine(kind, one, other)
+
+    def may_be_negative(self, dim: Dim) -> bool:
+        """Whether it is made of numbers that may be."""
+        return isinstance(dim, SymDim) and not self._signed.isdisjoint(dim.symbols())
 
     def _combine(self, kind: str, one: Dim, other: Dim) -> Dim:
         if kind == "Add":
@@ -206,9 +241,9 @@ class Lengths:
             dim: Dim = Any()
             if isinstance(first, int) and isinstance(second, int):
                 dim = max(first, second) if largest else min(first, second)
-            self._made[key] = symbol(
-                self._add(dim, lambda: choose(self.tensor(one), self.tensor(other)))
-            )
+            name = self._add(dim, lambda: choose(self.tensor(one), self.tensor(other)))
+            self._signed |= {name} if any(map(self.may_be_negative, (one, other))) else set()
+            self._made[key] = symbol(name)
         return self._made[key]
 
     def axis(self, tensor: Expr, axis: int, dim: Dim) -> Dim:
@@ -279,9 +314,12 @@ class Lengths:
         if isinstance(atom, FloorDiv):
             return relay.floor_divide(self.tensor(atom.numerator), self.tensor(atom.denominator))
         if atom not in self._tensors:
-            shown = self._shown.get(atom)
-            value = self._sources[atom]() if shown is None else axis_length(*shown)
-            self._tensors[atom] = self._fold(value)
+            source = self._sources[atom]
+            if atom in self._shown:
+                source = partial(axis_length, *self._shown[atom])
+            if source is None:
+                raise Unsupported(f"no input shows the length {self._known[atom]}")
+            self._tensors[atom] = self._fold(source())
         return self._tensors[atom]
 
     def vector(self, dims: Sequence[Dim]) -> Expr:
@@ -303,10 +341,3 @@ def axis_length(tensor: Expr, axis: int) -> Expr:
 
 def _element(vector: Expr, index: int) -> Expr:
     return relay.cast(relay.take(vector, _int64(index), axis=0), "int64")
-
-
-def _unknown(name: str) -> Callable[[], Expr]:
-    def give() -> Expr:
-        raise Unsupported(f"no input shows the length {name}")
-
-    return give

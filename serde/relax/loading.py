@@ -122,8 +122,8 @@ def _input_count(attrs: Mapping[str, AnyValue], own: Sequence[AnyValue]) -> int 
 
 def _is_by_function(given: Mapping[AnyValue, AnyValue], functions: Collection[str]) -> bool:
     """Whether weights are told by functions, a row for each, rather than by their own names."""
-    rows = not any(hasattr(each, "shape") for each in given.values())
-    return rows and {str(key) for key in given} <= set(functions)
+    rows = given and not any(hasattr(each, "shape") for each in given.values())
+    return bool(rows) and {str(key) for key in given} <= set(functions)
 
 
 def _names(

@@ -445,6 +445,9 @@ def import_clip(ctx: Import, x: Expr, *, min: Scalar, max: Scalar) -> Expr:
 
     A bound behind all integers of a dtype is none.
     """
+    if not all(isinstance(each.value, (bool, int, float)) for each in (min, max)):
+        low, high = (ctx.tensor(each, ctx.dtype(x)) for each in (min, max))
+        return relay.maximum(relay.minimum(x, high), low)
     least, most = ctx.number(min), ctx.number(max)
     if math.isnan(least) or math.isnan(most):
         raise Unsupported("a bound that is no number")

@@ -175,7 +175,7 @@ def import_eye_like(ctx: Import, x: Expr, *, k: Scalar, dtype: str | None) -> Ex
 
 
 def _import_triangle(ctx: Import, x: Expr, *, k: Scalar, upper: bool) -> Expr:
-    return relay.trilu(x, ctx.const(ctx.number(k), "int32"), upper)
+    return relay.trilu(x, ctx.tensor(k, "int32"), upper)
 
 
 OPS.imports("relax.tril")(partial(_import_triangle, upper=False))
