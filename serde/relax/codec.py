@@ -20,15 +20,12 @@ from serde.relax.text.reading import read_script
 from serde.relay.text.containers import DLPACK_CODES
 
 __all__ = [
-    "PARAMS", "SCRIPT", "SUFFIX", "check_target", "detect", "is_folder", "is_module", "load",
+    "PARAMS", "SCRIPT", "check_target", "detect", "is_folder", "is_module", "load",
     "read_folder", "save", "write_weights",
 ]  # fmt: skip
 
 SCRIPT: Final = "model.py"
 """The module in TVMScript."""
-
-SUFFIX: Final = "_relax"
-"""What names of folders end in."""
 
 PARAMS: Final = "model.params"
 """The weights, as a parameter file of TVM's, by the names of variables."""
@@ -36,7 +33,7 @@ PARAMS: Final = "model.params"
 
 def is_folder(path: Path) -> bool:
     """Whether a path is a folder with a module and its parameters, unless it may have none."""
-    named = path.name.endswith(SUFFIX) or (path / PARAMS).is_file()
+    named = path.name.endswith("_relax") or (path / PARAMS).is_file()
     return named and path.is_dir() and (path / SCRIPT).is_file()
 
 

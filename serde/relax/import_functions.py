@@ -114,7 +114,7 @@ class FunctionWalk(ImportWalk):
         try:
             for param, value in zip(function.params, args, strict=True):
                 self.cast(value, self.framework.type_of(param))
-                inner.define(handle_of(param), self.numbers.note(param, value))
+                inner.define(handle_of(param), self.note(param, value))
             known = len(self.report.issues)
             found = self.run(Graph([], self.nodes(function.body), [function.body]), inner)[0]
             if len(self.report.issues) > known:
@@ -127,17 +127,11 @@ class FunctionWalk(ImportWalk):
 
     def _call_number(self, function: AnyValue, args: Sequence[AnyValue], label: str) -> AnyValue:
         """Return what a function of TIR gives that takes numbers and gives one."""
-        params = function.params
-        found: AnyValue = getattr(function.body, "value", None)
-        if str(getattr(found, "op", "")).endswith(".ret"):  # Since 0.27 it is a statement.
-            found = found.args[0]
-        elif type(function.body).__name__ != "Return":
-            found = None
-        if found is None or len(params) != len(args):
+        kind, params = type(function.body).__name__, function.params
+        if kind not in ("Evaluate", "Return") or len(params) != len(args):
             raise Unsupported("a function of TIR that is called as one of Relax", hint=_BEFORE)
-        context = ImportContext(label, 1, self.lengths, self, None)
-        scope = Values({handle_of(x): value for x, value in zip(params, args, strict=True)})
-        return self.numbers.read(found, scope, context)
+        scope = Values(dict(zip(map(handle_of, params), args, strict=True)))
+        return self._number(function.body.value, scope, label)
 
     def _call_tir(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
         """Return what a function of TIR gives, or that by which TVM computes an operator."""

@@ -15,20 +15,22 @@ from serde.relax.import_context import ImportContext, plain_dims
 from serde.relax.lengths import Lengths, Scalar, Shape
 from serde.relax.loading import to_weight
 from serde.relax.model import RelaxModel
-from serde.relax.numbers import Numbers
 from serde.relax.ops import TABLE
 from serde.relax.ops.packed import FUNCTIONS as PACKED
 from serde.relax.options import RelaxImportOptions
 from serde.relax.reflection import (
     argument_names,
     attributes_of,
+    dtype_of,
     handle_of,
     leaves_of,
     name_of,
     plain_value,
     tensor_of,
 )
-from serde.relay.ir import DimLike, Expr, If, Span, Tuple, TupleGetItem, infer_if
+from serde.relax.tir.calls import compute_number
+from serde.relay.ir import Constant, DimLike, Expr, If, Span, Tuple, TupleGetItem, infer_if
+from serde.relay.ir.dims import SymDim
 from serde.relay.ir.types import TensorType, TupleType
 from serde.walk import Hole, Incomplete, Scope, importer
 from serde.walk.assembly import Assembly
@@ -68,7 +70,6 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
     Attributes:
         framework: TVM.
         lengths: What lengths are in the function that is read.
-        numbers: What numbers are.
         named: Values by the names that the module has for them.
     """
 
@@ -79,7 +80,6 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         self.model = model
         self._custom = options.custom_convert_map
         self.lengths = Lengths(self.framework, self.assembly.fold)
-        self.numbers = Numbers(self.framework, self.lengths)
         self.named: dict[str, Expr] = {}
         self._constants: dict[int, Expr] = {}
         self._depth = 0
@@ -147,7 +147,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             if isinstance(binding, self.framework.relax.MatchCast):
                 found = self.cast(found, self.framework.type_of(binding))
             self._check(found, self.framework.type_of(binding.var))
-            found = self.numbers.note(binding.var, found)
+            found = self.note(binding.var, found)
         except Incomplete:
             found = Hole()
         except (Unsupported, TypeInferenceError) as error:
@@ -215,10 +215,6 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
                 )
         return value
 
-    def _number(self, expr: AnyValue, scope: Values, label: str) -> Scalar:
-        context = ImportContext(label, 1, self.lengths, self, scope)
-        return self.numbers.read(expr, scope, context)
-
     # Expressions.
 
     def value(self, expr: AnyValue, scope: Values, label: str) -> AnyValue:
@@ -272,6 +268,44 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         if isinstance(variable, self.framework.relax.GlobalVar):
             return variable
         return self._number(variable, scope, label)
+
+    def _number(self, expr: AnyValue, scope: Values, label: str) -> Scalar:
+        """Return a number of TIR, a length where it is one, else what computes it."""
+        framework = self.framework
+        expr = expr.value if isinstance(expr, framework.PrimValue) else expr
+        plain = plain_value(framework, expr)
+        if isinstance(plain, (bool, int, float)):
+            return Scalar(plain, dtype_of(expr))
+        try:
+            return Scalar(self.lengths.read(expr, signed=True), dtype_of(expr))
+        except Unsupported:
+            if isinstance(expr, framework.tir.Var) or not framework.is_number(expr):
+                raise
+        used = map(handle_of, framework.tir.analysis.undefined_vars(expr))
+        given = {each: scope.find(each) for each in used if scope.knows(each)}
+        context = ImportContext(label, 1, self.lengths, self, scope)
+        return self._scalar(self.assembly.fold(compute_number(framework, context, expr, given)))
+
+    def _scalar(self, value: AnyValue) -> AnyValue:
+        """Return a scalar tensor as a number; any other value is itself."""
+        if not isinstance(value, Expr) or not isinstance(value.type, TensorType):
+            return value  # A hole has no type.
+        dtype = value.type.dtype
+        if isinstance(value, Constant):
+            return Scalar(value.data.item(), dtype)
+        integer = dtype.startswith(("int", "uint"))
+        return Scalar(self.lengths.computed(value) if integer else value, dtype)
+
+    def note(self, variable: AnyValue, value: AnyValue) -> AnyValue:
+        """Return the value of a variable, a number if it is one, which lengths may be made of."""
+        if not isinstance(self.framework.type_of(variable), self.framework.PrimType):
+            return value
+        found, own = self._scalar(value), self.framework.number_of(variable)
+        dim = found.value if isinstance(found, Scalar) and found.dtype != "bool" else None
+        if own is None or not isinstance(dim, (int, SymDim)):
+            return found
+        self.lengths.same(own, dim)
+        return Scalar(self.lengths.read(own), found.dtype)
 
     def _constant(self, constant: AnyValue, label: str) -> Expr | str:
         """Return a constant: a tensor, or the text or dtype that it holds."""

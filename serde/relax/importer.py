@@ -140,7 +140,7 @@ class _Walk(FunctionWalk):
                     value = self.cast(self.tensor_to_shape(value), type_)
                     known = type_.values if type_.values is not None else value.dims
                     value = Shape(tuple(map(self.lengths.read, known)))
-                scope.values[handle] = self.numbers.note(each.variable, value)
+                scope.values[handle] = self.note(each.variable, value)
             except Unsupported as error:
                 self.report.add("input", each.name, error.reason)
         raise_if_refused(self.report)

@@ -71,7 +71,6 @@ class Lengths:
         self._shown: dict[str, tuple[Expr, int]] = {}
         self._tensors: dict[str, Expr] = {}
         self._made: dict[object, Dim] = {}
-        self._signed: set[str] = set()
 
     # Variables.
 
@@ -101,27 +100,16 @@ class Lengths:
                 unique = names.reserve(str(each.name) or "n")
                 self.define(each, symbol(unique), None)
 
-    def computed(self, source: Callable[[], Expr]) -> Dim:
-        """Return an integer that is computed when the model runs, and may be negative."""
-        name = self._add(Any(), source)
-        self._signed.add(name)
-        return symbol(name)
+    def computed(self, number: Expr) -> Dim:
+        """Return an integer that is only known when the model runs."""
+        return symbol(self._add(Any(), lambda: relay.cast(number, "int64")))
 
     def same(self, variable: AnyValue, dim: Dim) -> None:
-        """Note that a variable is an integer.
-
-        Raises:
-            Unsupported: It never is that.
-        """
-        source = partial(self.tensor, dim)
-        if not self.is_variable(variable) or self.knows(variable):
-            self.match_length(variable, self.known(dim), source)
-            return
-        name = dim.name if isinstance(dim, SymDim) else None
-        if name is None:
-            name = self._add(self.known(dim), source)
-            self._signed |= {name} if self.may_be_negative(dim) else set()
-        self.names[handle_of(variable)] = name
+        """Note that a variable is an integer, or refuse it where it never is that."""
+        if self.knows(variable) or not isinstance(dim, SymDim) or dim.name is None:
+            self.match_length(variable, self.known(dim), partial(self.tensor, dim))
+        else:
+            self.names[handle_of(variable)] = dim.name
 
     def show(self, variable: AnyValue, tensor: Expr, axis: int) -> None:
         """Note that an axis of a tensor has a variable's length."""
@@ -188,14 +176,18 @@ class Lengths:
             tir.Max, tir.Min,
         )  # fmt: skip
 
-    def read(self, length: AnyValue) -> Dim:
+    def read(self, length: AnyValue, *, signed: bool = False) -> Dim:
         """Return a length in names of its own.
+
+        Args:
+            length: The length.
+            signed: Whether it is any number, which may be negative.
 
         Raises:
             Unsupported: It is made by something else than arithmetic of integers, or of a
                 variable that nothing shows.
         """
-        tir = self._tir
+        tir, read = self._tir, partial(self.read, signed=signed)
         if isinstance(length, int):
             return length
         if isinstance(length, tir.IntImm):
@@ -205,20 +197,16 @@ class Lengths:
                 raise Unsupported(f"nothing shows the length {length.name} before it is needed")
             return symbol(self.names[handle_of(length)])
         if isinstance(length, tir.Cast):
-            return self.read(length.value)
+            return read(length.value)
         if isinstance(length, tir.Select) and isinstance(length.condition, tir.IntImm):
             chosen = length.true_value if length.condition.value else length.false_value
-            return self.read(chosen)
+            return read(chosen)
         if not isinstance(length, self._pairs):
             raise Unsupported(f"a length that is {type(length).__name__} of TIR: {length!s:.100}")
-        kind, one, other = type(length).__name__, self.read(length.a), self.read(length.b)
-        if kind in ("Div", "Mod") and self.may_be_negative(one):
-            raise Unsupported("a length that rounds a number which may be negative towards 0")
+        kind, one, other = type(length).__name__, read(length.a), read(length.b)
+        if signed and kind in ("Div", "Mod") and not isinstance(self.known(one), int):
+            raise Unsupported("a number that is rounded towards 0, which may be negative")
         return self._combine(kind, one, other)
-
-    def may_be_negative(self, dim: Dim) -> bool:
-        """Whether it is made of numbers that may be."""
-        return isinstance(dim, SymDim) and not self._signed.isdisjoint(dim.symbols())
 
     def _combine(self, kind: str, one: Dim, other: Dim) -> Dim:
         if kind == "Add":
@@ -241,9 +229,9 @@ class Lengths:
             dim: Dim = Any()
             if isinstance(first, int) and isinstance(second, int):
                 dim = max(first, second) if largest else min(first, second)
-            name = self._add(dim, lambda: choose(self.tensor(one), self.tensor(other)))
-            self._signed |= {name} if any(map(self.may_be_negative, (one, other))) else set()
-            self._made[key] = symbol(name)
+            self._made[key] = symbol(
+                self._add(dim, lambda: choose(self.tensor(one), self.tensor(other)))
+            )
         return self._made[key]
 
     def axis(self, tensor: Expr, axis: int, dim: Dim) -> Dim:

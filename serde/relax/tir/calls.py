@@ -16,7 +16,7 @@ from serde.relax.tir.loads import Buffer
 from serde.relax.tir.reading import Reader, buffer_type
 from serde.relax.tir.reductions import Reductions
 from serde.relax.tir.stages import Node
-from serde.relay.ir import Dim, Expr
+from serde.relay.ir import Any, Dim, Expr
 from serde.relay.ir.dims import SymDim
 
 __all__ = ["compute_number", "legalize", "run_function"]
@@ -112,7 +112,7 @@ def _number(machine: Reductions, handle: int, given: AnyValue, counts: bool = Fa
     if not isinstance(given, Scalar):
         raise Unsupported(f"expected a number, found {type(given).__name__}")
     held, ctx = given.value, machine.ctx
-    if isinstance(held, SymDim) and (counts or not ctx.lengths.may_be_negative(held)):
+    if isinstance(held, SymDim) and (counts or not isinstance(ctx.lengths.known(held), Any)):
         return Node("length", given.dtype, held=held)
     if not isinstance(held, (Expr, SymDim)):
         return Node("number", given.dtype, held=held)

@@ -69,6 +69,21 @@ def test_a_number_of_another_dtype_is_refused() -> None:
         serde.to_relay(module, input_dtypes={"n": "float32"})
 
 
+@pytest.mark.parametrize("name", ["Inputs", "Tuples"])
+def test_types_of_numbers_in_tuples_are_read_as_tvm_prints_them(name: str, tmp_path: Path) -> None:
+    module, several = CASES[name]
+    folder = tmp_path / "net_relax"
+    folder.mkdir()
+    (folder / "model.py").write_text(module.script(show_meta=True))
+    arrays = _arguments(module, several[0])
+    session = onnxruntime.InferenceSession(
+        serde.export_model(folder, format="onnx").SerializeToString()
+    )
+    names = [each.name for each in session.get_inputs()]
+    found = session.run(None, dict(zip(names, arrays, strict=True)))
+    compare(found, run_in_tvm(module, arrays))
+
+
 @pytest.mark.wide
 def test_a_check_gives_tvm_numbers(tmp_path: Path) -> None:
     module, _ = CASES["Triangles"]
