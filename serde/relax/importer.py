@@ -138,8 +138,8 @@ class _Walk(FunctionWalk):
             try:
                 if isinstance(type_, self.framework.ShapeType):
                     value = self.cast(self.tensor_to_shape(value), type_)
-                    known = type_.values if type_.values is not None else value.dims
-                    value = Shape(tuple(map(self.lengths.read, known)))
+                    if type_.values is not None:
+                        value = Shape(tuple(map(self.lengths.read, type_.values)))
                 scope.values[handle] = self.note(each.variable, value)
             except Unsupported as error:
                 self.report.add("input", each.name, error.reason)

@@ -237,6 +237,16 @@ class _Branches:
         return C
 
 
+@I.ir_module
+class _Shapes:
+    @R.function
+    def main(s: R.Shape(ndim=2), x: R.Tensor((4, 6), "float32"), n: R.Prim("int64")):
+        a = R.reshape(x, s)
+        b = R.eye(n, R.prim_value(4), R.prim_value(-1), "float32")
+        c = R.take(x, n, axis=0)
+        return (a, b, c, s)
+
+
 def _draw(*shape: int) -> np.ndarray:
     return _RNG.standard_normal(shape).astype(np.float32)
 
@@ -263,5 +273,6 @@ CASES = {
     "OneHot": (_OneHot, [(np.array([0, 1, 3]), 2.0, -1.0)]),
     "HalfOfAnAxis": (_HalfOfAnAxis, [(3, _draw(6)), (2, _draw(4))]),
     "Branches": (_Branches, [(_draw(4, 2), True, 2), (_draw(3, 2), False, 2)]),
+    "Shapes": (_Shapes, [((8, 3), _draw(4, 6), 3), ((2, 12), _draw(4, 6), 0)]),
 }
 """Modules by name, each with some lists of arguments."""
