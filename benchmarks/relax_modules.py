@@ -134,20 +134,30 @@ def _inputs(framework: Any, function: Any, seed: int) -> list[Any]:
     import numpy as np
 
     rng, lengths, arrays = np.random.default_rng(seed), dict[Any, int](), []
+
+    def length(each: Any) -> int:
+        if isinstance(each, framework.tir.Var):
+            lengths.setdefault(each, len(lengths) + 2)
+        known = lengths.get(each, each)
+        return int(getattr(known, "value", known))
+
     for param in function.params:
         type_ = framework.type_of(param)
-        shape = framework.lengths(type_) if isinstance(type_, framework.TensorType) else None
+        if isinstance(type_, framework.ShapeType) and type_.values is not None:
+            arrays.append(np.array(list(map(length, type_.values)), np.int64))
+            continue
+        number = isinstance(type_, framework.PrimType)
+        if number and "int" in str(type_.dtype):
+            arrays.append(np.array(length(framework.number_of(param)), str(type_.dtype)))
+            continue
+        tensor = isinstance(type_, framework.TensorType)
+        shape = framework.lengths(type_) if tensor else () if number else None
         kind = np.dtype(str(type_.dtype)).kind if shape is not None and type_.dtype else ""
         if kind not in tuple("biuf"):
             raise LookupError(f"an input {type_!s:.80}")
-        numbers = []
-        for each in shape:
-            if isinstance(each, framework.tir.Var):
-                lengths.setdefault(each, len(lengths) + 2)
-            known = lengths.get(each, each)
-            numbers.append(int(getattr(known, "value", known)))
+        numbers = list(map(length, shape))
         drawn = rng.standard_normal(numbers) if kind == "f" else rng.integers(0, 2, numbers)
-        arrays.append(drawn.astype(str(type_.dtype)))
+        arrays.append(np.asarray(drawn, str(type_.dtype)))
     return arrays
 
 

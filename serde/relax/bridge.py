@@ -61,10 +61,12 @@ class RelaxBridge(PackageBridge["RelaxModel", RelaxImportOptions, RelaxExportOpt
 
     def coverage(self) -> list[tuple[str, str]]:
         """Return the operators that are read, and the Relay operators that are written."""
-        from serde.relax.import_walk import CALLS, PLAIN
+        from serde.relax.import_functions import FunctionWalk
+        from serde.relax.import_walk import PLAIN
         from serde.relax.ops import TABLE
 
-        read = [(op, "read") for op in (*CALLS, *PLAIN, *(op for op, _ in TABLE.imported()))]
+        known = *FunctionWalk.calls, *PLAIN
+        read = [(op, "read") for op in (*known, *(op for op, _ in TABLE.imported()))]
         return read + [(op, f"written{TABLE.taken(op)}") for op in TABLE.written()]
 
     def operators(self, model: RelaxModel) -> list[str]:

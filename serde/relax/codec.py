@@ -32,22 +32,26 @@ PARAMS: Final = "model.params"
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path is a folder with a module and its parameters."""
-    return path.is_dir() and (path / SCRIPT).is_file() and (path / PARAMS).is_file()
+    """Whether a path is a folder with a module and its parameters, unless it may have none."""
+    named = path.name.endswith("_relax") or (path / PARAMS).is_file()
+    return named and path.is_dir() and (path / SCRIPT).is_file()
 
 
 def read_folder(path: Path) -> tuple[AnyValue, dict[str, Weight]]:
     """Return the ``tvm.IRModule`` of a folder, and its weights, whose values are not read.
 
+    Without a file of weights it has none.
+
     Raises:
         FormatError: The folder is not as serde or TVM writes it.
         MissingDependency: TVM is not installed, or as a release that is not known.
     """
-    for name in (SCRIPT, PARAMS):
-        if not (path / name).is_file():
-            raise FormatError(f"expected a file {name} in the folder, found none", path=path)
-    with OpenFile.open(path / PARAMS) as opened:
-        weights = read_params(opened, DLPACK_CODES)
+    if not (path / SCRIPT).is_file():
+        raise FormatError(f"expected a file {SCRIPT} in the folder, found none", path=path)
+    weights: dict[str, Weight] = {}
+    if (path / PARAMS).is_file():
+        with OpenFile.open(path / PARAMS) as opened:
+            weights = read_params(opened, DLPACK_CODES)
     try:
         return read_script(_read_text(path / SCRIPT)), weights
     except FormatError as error:
@@ -106,13 +110,14 @@ def load(source: AnyValue, params: AnyValue, function: str | None = None) -> Rel
         raise OptionError(f"expected a folder or a tvm.IRModule, found {type(source).__name__}")
     path = Path(source)
     module, weights = read_folder(path)
-    files = path / SCRIPT, path / PARAMS
+    files = tuple(filter(Path.is_file, (path / SCRIPT, path / PARAMS)))
     if params is not None:
         return replace(from_live(module, params, function), files=files)
     try:
         return replace(from_live(module, weights, function), files=files)
     except OptionError as error:
-        raise FormatError(str(error), path=path) from error
+        found = "" if len(files) == 2 else f"expected a file {PARAMS} in the folder, found none: "
+        raise FormatError(f"{found}{error}", path=path) from error
 
 
 def check_target(

@@ -18,7 +18,7 @@ from serde.engine.process import ProcessEngine, can_start
 from serde.errors import CheckError, FormatError, RelayError
 from serde.relax.compiling import build
 from serde.relax.framework import load
-from serde.relax.live import share
+from serde.relax.live import from_results, share, to_argument
 from serde.relax.model import RelaxModel
 from serde.relax.runnable import Runnable
 
@@ -104,9 +104,11 @@ class RelaxEngine(Engine):
         framework = load()
         self._framework = framework
         self.name = f"tvm {framework.version}"
-        params = module["main"].params[: len(inputs)]
-        types = [framework.type_of(each) for each in params]
-        self.inputs = {name: str(each.dtype) for name, each in zip(inputs, types, strict=True)}
+        self._main = module["main"]
+        params = self._main.params[: len(inputs)]
+        self._types = [framework.type_of(each) for each in params]
+        dtypes = [str(getattr(each, "dtype", "int64")) for each in self._types]
+        self.inputs = dict(zip(inputs, dtypes, strict=True))
         self.outputs = outputs
         executable = build(framework, module, target)
         self._machine = framework.relax.VirtualMachine(executable, framework.tvm.cpu())
@@ -116,10 +118,10 @@ class RelaxEngine(Engine):
         """Run ``main``."""
         fed = fit_inputs(self.name, self.inputs, inputs)
         try:
-            given = [share(self._framework, each) for each in fed.values()]
+            pairs = zip(fed.values(), self._types, strict=True)
+            given = [to_argument(self._framework, *each) for each in pairs]
             found = self._machine["main"](*given, *self._weights)
-            results = [found] if hasattr(found, "numpy") else list(found)
-            return [each.numpy() for each in results]
+            return from_results(self._framework, found, self._main)
         except Exception as error:
             raise CheckError(f"{self.name} failed: {self._framework.last_line(error)}") from error
 

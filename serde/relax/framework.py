@@ -106,6 +106,16 @@ class Framework:
         """Return the lengths in a type of tensors, None where it does not tell them."""
         return getattr(type_.shape, "values", None)
 
+    def is_number(self, expr: AnyValue) -> bool:
+        """Whether an expression is one of TIR."""
+        known = getattr(self.tvm.ir, "is_prim_expr", None)
+        return isinstance(expr, self.tvm.ir.PrimExpr) if known is None else bool(known(expr))
+
+    def number_of(self, variable: AnyValue) -> AnyValue:
+        """Return what a variable that is a number is among lengths, None if it is none there."""
+        own = getattr(self.type_of(variable), "value", None)
+        return variable if own is None and isinstance(variable, self.tir.Var) else own
+
     def result_type(self, function: AnyValue) -> AnyValue:
         """Return the type of what a function gives."""
         return getattr(function, f"ret_{self._type}")

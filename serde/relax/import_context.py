@@ -14,7 +14,7 @@ from serde.relax.lengths import Lengths, Scalar, Shape
 from serde.relay.ir import Constant, Dim, Expr, Tuple
 from serde.walk import import_context as walk
 
-__all__ = ["ImportContext", "Scalar", "Shape"]
+__all__ = ["ImportContext", "Scalar", "Shape", "plain_dims"]
 
 
 class ImportContext(walk.ImportContext):
@@ -70,11 +70,13 @@ class ImportContext(walk.ImportContext):
         """Return a number as Python's.
 
         Raises:
-            Unsupported: It is a length that is not known.
+            Unsupported: Only the running model knows it.
         """
         value = given.value if isinstance(given, Scalar) else given
         if isinstance(value, (bool, int, float)):
             return value
+        if isinstance(value, Expr):
+            raise Unsupported("needs a number, found one that is computed when the model runs")
         known = None if value is None else self.lengths.known(value)
         if isinstance(known, int):
             return known
@@ -86,12 +88,12 @@ class ImportContext(walk.ImportContext):
         own = dtype or (given.dtype if isinstance(given, Scalar) else None)
         if isinstance(value, (bool, int, float)):
             return Constant(np.asarray(value, None if own is None else numpy_dtype(own)))
-        found = self.lengths.tensor(value)
-        return found if own in (None, "int64") else relay.cast(found, own)
+        found = value if isinstance(value, Expr) else self.lengths.tensor(value)
+        return found if own in (None, self.dtype(found)) else relay.cast(found, own)
 
     def dims_of(self, shape: Shape | Sequence[AnyValue]) -> tuple[Dim, ...] | None:
         """Return what is known of lengths, None where one is only known at run time."""
-        return self.lengths.all_known(_dims(shape))
+        return self.lengths.all_known(plain_dims(shape))
 
     def known_dims(self, shape: Shape | Sequence[AnyValue]) -> tuple[Dim, ...]:
         """Return the same.
@@ -106,7 +108,7 @@ class ImportContext(walk.ImportContext):
 
     def shape_tensor(self, shape: Shape | Sequence[AnyValue]) -> Expr:
         """Return lengths as a vector of int64."""
-        return self.lengths.vector(_dims(shape))
+        return self.lengths.vector(plain_dims(shape))
 
     def reshape(self, x: Expr, shape: Shape | Sequence[AnyValue]) -> Expr:
         """Return a tensor in another shape."""
@@ -119,13 +121,14 @@ class ImportContext(walk.ImportContext):
         return relay.broadcast_to(x, self.shape_tensor(shape) if known is None else known)
 
 
-def _dims(shape: Shape | Sequence[AnyValue]) -> tuple[Dim, ...]:
+def plain_dims(shape: Shape | Sequence[AnyValue]) -> tuple[Dim, ...]:
+    """Return lengths, which may be numbers of TIR."""
     if isinstance(shape, Shape):
         return shape.dims
     found = []
     for each in shape:
         value = each.value if isinstance(each, Scalar) else each
-        if isinstance(value, float):
+        if isinstance(value, (float, Expr)):
             raise Unsupported(f"expected a length, found {value}")
         found.append(int(value) if isinstance(value, bool) else value)
     return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any as AnyValue, Final
+from typing import Any as AnyValue, ClassVar, Final
 
 import serde.relay as relay
 from serde.core.report import Report
@@ -31,7 +31,7 @@ from serde.relax.reflection import (
     name_of,
     plain_value,
 )
-from serde.relax.tir.calls import run_function
+from serde.relax.tir.calls import legalize, run_function
 from serde.relax.tir.known import as_operator
 from serde.relay.ir import Any, Call, Constant, Expr, Function, Let, Span, Var, call, const, get
 from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
@@ -70,6 +70,8 @@ class FunctionWalk(ImportWalk):
             raise Unsupported(f"a packed function, which only TVM can run: {name}", hint=_BEFORE)
         name = name_of(found)
         function = self._functions.get(name)
+        if name in self._programs:
+            return self._call_number(self._programs[name], args, label)
         if function is None:
             raise Unsupported(f"a call of {name}, which is no function of Relax", hint=_BEFORE)
         if name in self._reading:
@@ -111,8 +113,8 @@ class FunctionWalk(ImportWalk):
         self.lengths.names = dict(names)
         try:
             for param, value in zip(function.params, args, strict=True):
-                inner.define(handle_of(param), value)
                 self.cast(value, self.framework.type_of(param))
+                inner.define(handle_of(param), self.note(param, value))
             known = len(self.report.issues)
             found = self.run(Graph([], self.nodes(function.body), [function.body]), inner)[0]
             if len(self.report.issues) > known:
@@ -121,18 +123,38 @@ class FunctionWalk(ImportWalk):
         finally:
             self.lengths.names = before
 
-    def call_tir(
-        self,
-        call: AnyValue,
-        args: Sequence[AnyValue],
-        label: str,
-        programs: Mapping[str, AnyValue] | None = None,
+    # Functions of TIR.
+
+    def _call_number(self, function: AnyValue, args: Sequence[AnyValue], label: str) -> AnyValue:
+        """Return what a function of TIR gives that takes numbers and gives one."""
+        kind, params = type(function.body).__name__, function.params
+        if kind not in ("Evaluate", "Return") or len(params) != len(args):
+            raise Unsupported("a function of TIR that is called as one of Relax", hint=_BEFORE)
+        scope = Values(dict(zip(map(handle_of, params), args, strict=True)))
+        return self._number(function.body.value, scope, label)
+
+    def _call_tir(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
+        """Return what a function of TIR gives, or that by which TVM computes an operator."""
+        args = [self.value(each, scope, label) for each in call.args]
+        if any(map(has_hole, args)):
+            return Hole()
+        if name_of(call.op).startswith("relax.call_tir"):
+            return self._run_tir(call, args, label, self._programs)
+        legal, programs = legalize(self.framework, call)
+        rest = [self.value(each, scope, label) for each in legal.args[2:]]
+        return self._run_tir(legal, [legal.args[0], args, *rest], label, programs)
+
+    def _run_tir(
+        self, call: AnyValue, args: Sequence[AnyValue], label: str, programs: Mapping[str, AnyValue]
     ) -> AnyValue:
-        """Return what a function of TIR gives, which is refused if Relay cannot say it."""
+        """Return what one of some functions of TIR gives, refused if Relay cannot say it.
+
+        It gets the function, a list of tensors, and shapes.
+        """
         framework, results = self.framework, self.result_types(call)
         callee, given, *rest = (*args, None, None)[: max(len(args), 2)]
         name = name_of(callee)
-        function = (self._programs if programs is None else programs).get(name)
+        function = programs.get(name)
         if not isinstance(callee, framework.relax.GlobalVar) or function is None:
             raise Unsupported(f"a call of {name}, which is no function of TIR")
         if not isinstance(given, list):
@@ -153,6 +175,14 @@ class FunctionWalk(ImportWalk):
             self.lengths.names = before
         type_ = framework.type_args(call)[0]
         return _regroup(framework, type_, iter(map(self.assembly.fold, found)))
+
+    calls: ClassVar[Mapping[str, AnyValue]] = {
+        **ImportWalk.calls,
+        "relax.call_tir": _call_tir,
+        "relax.call_tir_inplace": _call_tir,
+        "relax.call_tir_with_grad": _call_tir,
+        "relax.layout_transform": _call_tir,
+    }
 
     # Functions that make turns of a loop.
 
@@ -237,7 +267,7 @@ class FunctionWalk(ImportWalk):
     def _parameter(self, variable: AnyValue) -> Var:
         """Return a variable for a parameter of a function that calls itself."""
         type_ = self.framework.type_of(variable)
-        if not isinstance(type_, self.framework.TensorType):
+        if not isinstance(type_, (self.framework.TensorType, self.framework.PrimType)):
             raise Unsupported(f"a function that calls itself and takes {type_!s:.100}, no tensor")
         return Var(name_of(variable), self._loose_type(type_))
 
@@ -245,6 +275,9 @@ class FunctionWalk(ImportWalk):
         """Return a type of Relax, in which lengths that are not fixed are anonymous."""
         leaves: list[Type] = []
         for each in leaves_of(self.framework, type_):
+            if isinstance(each, self.framework.PrimType):
+                leaves.append(tensor_type((), str(each.dtype)))
+                continue
             tensor = isinstance(each, self.framework.TensorType)
             if not tensor or each.ndim < 0 or not each.dtype:
                 raise Unsupported(f"a function that calls itself, with {each!s:.100}")

@@ -6,12 +6,12 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from types import NoneType
-from typing import Any as AnyValue, Final
+from typing import Any as AnyValue, ClassVar, Final
 
 from serde.core import MAX_NESTING, Report, budget, dataclass
 from serde.errors import FormatError, TypeInferenceError, Unsupported
 from serde.relax.framework import load
-from serde.relax.import_context import ImportContext
+from serde.relax.import_context import ImportContext, plain_dims
 from serde.relax.lengths import Lengths, Scalar, Shape
 from serde.relax.loading import to_weight
 from serde.relax.model import RelaxModel
@@ -28,7 +28,9 @@ from serde.relax.reflection import (
     plain_value,
     tensor_of,
 )
-from serde.relay.ir import DimLike, Expr, If, Span, Tuple, TupleGetItem, infer_if
+from serde.relax.tir.calls import compute_number
+from serde.relay.ir import Constant, DimLike, Expr, If, Span, Tuple, TupleGetItem, infer_if
+from serde.relay.ir.dims import SymDim
 from serde.relay.ir.types import TensorType, TupleType
 from serde.walk import Hole, Incomplete, Scope, importer
 from serde.walk.assembly import Assembly
@@ -37,7 +39,7 @@ from serde.walk.importer import Graph, Node
 from serde.walk.user_converters import check_custom_results
 
 __all__ = [
-    "CALLS", "PLAIN", "Closure", "ImportWalk", "Values", "has_hole", "join_fields",
+    "PLAIN", "Closure", "ImportWalk", "Values", "has_hole", "join_fields",
     "split_fields", "tensor_type",
 ]  # fmt: skip
 
@@ -145,6 +147,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             if isinstance(binding, self.framework.relax.MatchCast):
                 found = self.cast(found, self.framework.type_of(binding))
             self._check(found, self.framework.type_of(binding.var))
+            found = self.note(binding.var, found)
         except Incomplete:
             found = Hole()
         except (Unsupported, TypeInferenceError) as error:
@@ -235,7 +238,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         framework = self.framework
         relax = framework.relax
         if isinstance(expr, framework.variables):
-            return self._variable(expr, scope)
+            return self._variable(expr, scope, label)
         if isinstance(expr, framework.Constant):
             return self._constant(expr, label)
         if isinstance(expr, relax.Call):
@@ -245,7 +248,7 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         if isinstance(expr, relax.TupleGetItem):
             return self._field(self.value(expr.tuple_value, scope, label), int(expr.index))
         if isinstance(expr, relax.ShapeExpr):
-            return Shape(tuple(self.lengths.read(each) for each in expr.values))
+            return Shape(plain_dims([self._number(each, scope, label) for each in expr.values]))
         if isinstance(expr, relax.If):
             return self._conditional(expr, scope, label)
         if isinstance(expr, relax.SeqExpr):
@@ -257,23 +260,52 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
             return str(expr.global_symbol)
         if isinstance(expr, framework.texts):
             return str(expr.value)
-        return self._number(expr)
+        return self._number(expr, scope, label)
 
-    def _variable(self, variable: AnyValue, scope: Values) -> AnyValue:
+    def _variable(self, variable: AnyValue, scope: Values, label: str) -> AnyValue:
         if scope.knows(handle_of(variable)):
             return scope.find(handle_of(variable))
         if isinstance(variable, self.framework.relax.GlobalVar):
             return variable
-        return self._number(variable)
+        return self._number(variable, scope, label)
 
-    def _number(self, expr: AnyValue) -> Scalar:
-        """Return a number of TIR."""
-        if isinstance(expr, self.framework.PrimValue):
-            expr = expr.value
-        plain = plain_value(self.framework, expr)
+    def _number(self, expr: AnyValue, scope: Values, label: str) -> Scalar:
+        """Return a number of TIR, a length where it is one, else what computes it."""
+        framework = self.framework
+        expr = expr.value if isinstance(expr, framework.PrimValue) else expr
+        plain = plain_value(framework, expr)
         if isinstance(plain, (bool, int, float)):
             return Scalar(plain, dtype_of(expr))
-        return Scalar(self.lengths.read(expr), dtype_of(expr))
+        try:
+            return Scalar(self.lengths.read(expr, signed=True), dtype_of(expr))
+        except Unsupported:
+            if isinstance(expr, framework.tir.Var) or not framework.is_number(expr):
+                raise
+        used = map(handle_of, framework.tir.analysis.undefined_vars(expr))
+        given = {each: scope.find(each) for each in used if scope.knows(each)}
+        context = ImportContext(label, 1, self.lengths, self, scope)
+        return self._scalar(self.assembly.fold(compute_number(framework, context, expr, given)))
+
+    def _scalar(self, value: AnyValue) -> AnyValue:
+        """Return a scalar tensor as a number; any other value is itself."""
+        if not isinstance(value, Expr) or not isinstance(value.type, TensorType):
+            return value  # A hole has no type.
+        dtype = value.type.dtype
+        if isinstance(value, Constant):
+            return Scalar(value.data.item(), dtype)
+        integer = dtype.startswith(("int", "uint"))
+        return Scalar(self.lengths.computed(value) if integer else value, dtype)
+
+    def note(self, variable: AnyValue, value: AnyValue) -> AnyValue:
+        """Return the value of a variable, a number if it is one, which lengths may be made of."""
+        if not isinstance(self.framework.type_of(variable), self.framework.PrimType):
+            return value
+        found, own = self._scalar(value), self.framework.number_of(variable)
+        dim = found.value if isinstance(found, Scalar) and found.dtype != "bool" else None
+        if own is None or not isinstance(dim, (int, SymDim)):
+            return found
+        self.lengths.same(own, dim)
+        return Scalar(self.lengths.read(own), found.dtype)
 
     def _constant(self, constant: AnyValue, label: str) -> Expr | str:
         """Return a constant: a tensor, or the text or dtype that it holds."""
@@ -319,6 +351,8 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         """Return what a call gives."""
         framework = self.framework
         if isinstance(call.op, framework.tvm.ir.Op):
+            if str(call.op.name).startswith(("prim.", "tir.", "tirx.")):
+                return self._number(call, scope, label)
             return self._call_op(call, str(call.op.name), scope, label)
         packed = isinstance(call.op, framework.relax.ExternFunc)
         if packed and (op := self._meant(name_of(call.op))):
@@ -343,8 +377,8 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
     ) -> AnyValue:
         """Return what the converter of an operator makes of a call, less the arguments before."""
         framework, users = self.framework, op in self._custom or self.fallback.has(op)
-        if op in CALLS and not users:
-            given = CALLS[op](self, call, scope, label)
+        if op in self.calls and not users:
+            given = self.calls[op](self, call, scope, label)
             if given is not None:
                 return given
         refusal = TABLE.refusal(op, 1)
@@ -370,47 +404,6 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         return list(found) if several else found[0]
 
     # Operators that call functions.
-
-    def _call_tir(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
-        """Return what a call of a function of TIR gives."""
-        args = [self.value(each, scope, label) for each in call.args]
-        return Hole() if any(map(has_hole, args)) else self.call_tir(call, args, label)
-
-    def _call_legal(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
-        """Return what the function of TIR gives by which TVM computes an operator."""
-        framework, relax = self.framework, self.framework.relax
-        args = [self.value(each, scope, label) for each in call.args]
-        if any(map(has_hole, args)):
-            return Hole()
-        try:
-            params = [relax.Var(f"x{i}", framework.type_of(x)) for i, x in enumerate(call.args)]
-            builder = relax.BlockBuilder()
-            with builder.function("main", params):
-                builder.emit_func_output(builder.emit(relax.Call(call.op, params, call.attrs)))
-            module = relax.transform.LegalizeOps()(builder.get())
-            legal = module["main"].body.blocks[0].bindings[0].value
-        except Exception as error:
-            raise Unsupported(framework.last_line(error)) from error
-        rest = [self.value(each, scope, label) for each in legal.args[2:]]
-        programs = {name_of(variable): each for variable, each in module.functions.items()}
-        return self.call_tir(legal, [legal.args[0], args, *rest], label, programs)
-
-    @abstractmethod
-    def call_tir(
-        self,
-        call: AnyValue,
-        args: Sequence[AnyValue],
-        label: str,
-        programs: Mapping[str, AnyValue] | None = None,
-    ) -> AnyValue:
-        """Return what a function of TIR gives, which is refused if Relay cannot say it.
-
-        Args:
-            call: A call of it.
-            args: The function, a list of tensors, and shapes.
-            label: What errors call it.
-            programs: Functions by name, if not those of the module.
-        """
 
     def _call_pure(self, call: AnyValue, scope: Values, label: str) -> AnyValue:
         """Return what a packed function gives that stands for an operator, None for another."""
@@ -441,6 +434,12 @@ class ImportWalk(importer.ImportWalk[AnyValue, AnyValue, Values]):
         known = [self.lengths.known(self.lengths.read(each)) for each in lengths]
         context = ImportContext(label, 1, self.lengths, self, scope)
         return self.assembly.fold(convert(context, tensor_type(known, str(type_.dtype)), *args))
+
+    calls: ClassVar[Mapping[str, AnyValue]] = {
+        "relax.call_dps_packed": _call_packed,
+        "relax.call_pure_packed": _call_pure,
+    }
+    """Operators that call functions: what a call gives, None of a function that is not known."""
 
     def result_types(self, call: AnyValue) -> list[AnyValue]:
         """Return the types of tensors that a call says that it gives."""
@@ -516,17 +515,6 @@ PLAIN: Final[Mapping[str, AnyValue]] = {
     "relax.print": ImportWalk.leave_out,
 }
 """Operators of what are no tensors."""
-
-
-CALLS: Final[Mapping[str, AnyValue]] = {
-    "relax.call_dps_packed": ImportWalk._call_packed,
-    "relax.call_pure_packed": ImportWalk._call_pure,
-    "relax.call_tir": ImportWalk._call_tir,
-    "relax.call_tir_inplace": ImportWalk._call_tir,
-    "relax.call_tir_with_grad": ImportWalk._call_tir,
-    "relax.layout_transform": ImportWalk._call_legal,
-}
-"""Operators that call functions: what a call gives, None of a function that is not known."""
 
 
 def _only_tensor(args: Sequence[AnyValue]) -> tuple[Expr, TensorType]:

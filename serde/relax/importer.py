@@ -10,10 +10,12 @@ from serde.errors import Unsupported, raise_if_refused
 from serde.relax.framework import load
 from serde.relax.import_functions import FunctionWalk
 from serde.relax.import_walk import Values, tensor_type
+from serde.relax.lengths import Shape
 from serde.relax.model import RelaxModel
 from serde.relax.options import RelaxImportOptions
 from serde.relax.reflection import handle_of
 from serde.relay.ir import Any, Dim, DimLike, Expr, ModelMeta, RelayModel, Span, Var, as_dim
+from serde.relay.ir.types import TensorType
 from serde.walk.importer import Graph
 from serde.walk.inputs import check_rank
 
@@ -45,6 +47,7 @@ def to_relay(model: RelaxModel, options: RelaxImportOptions, report: Report) -> 
         weights=list(model.weights),
         fixed=options.fix_inputs,
     )
+    walk.read_numbers(entries, scope)
     results = walk.run(graph, scope)
     outputs = walk.leaves(results)
     raise_if_refused(report)
@@ -95,10 +98,12 @@ class _Walk(FunctionWalk):
         """Return the variable for an input, and define its name."""
         type_ = self.framework.type_of(entry.variable)
         if not isinstance(type_, self.framework.TensorType):
-            raise Unsupported(
-                f"Relay has tensors only, found {type_!s:.100}",
-                hint="bind it: relax.transform.BindParams or BindSymbolicVars",
-            )
+            wanted = self._type_of_numbers(type_)
+            check_rank(entry.name, wanted.shape if shape is None else shape, wanted.shape)
+            if dtype not in (None, wanted.dtype):
+                raise Unsupported(f"a number of {wanted.dtype} cannot be one of {dtype}")
+            scope.define(handle_of(entry.variable), Var(entry.name, wanted, Span(entry.name)))
+            return scope.find(handle_of(entry.variable))
         declared = self._declared_shape(type_)
         if shape is not None and declared is not None:
             check_rank(entry.name, shape, declared)
@@ -116,6 +121,29 @@ class _Walk(FunctionWalk):
                 self.lengths.show(length, variable, axis)
         scope.define(handle_of(entry.variable), variable)
         return variable
+
+    def _type_of_numbers(self, type_: AnyValue) -> TensorType:
+        """Return the type of the tensor that an input is which is a number or a shape."""
+        if isinstance(type_, self.framework.PrimType):
+            return tensor_type((), str(type_.dtype))
+        if isinstance(type_, self.framework.ShapeType) and type_.ndim >= 0:
+            return tensor_type((type_.ndim,), "int64")
+        raise Unsupported(f"Relay has tensors only, found {type_!s:.100}")
+
+    def read_numbers(self, entries: Sequence[_Input], scope: Values) -> None:
+        """Have inputs that are numbers or shapes stand for these, and for lengths."""
+        for each in entries:
+            handle, type_ = handle_of(each.variable), self.framework.type_of(each.variable)
+            value = scope.find(handle)
+            try:
+                if isinstance(type_, self.framework.ShapeType):
+                    value = self.cast(self.tensor_to_shape(value), type_)
+                    if type_.values is not None:
+                        value = Shape(tuple(map(self.lengths.read, type_.values)))
+                scope.values[handle] = self.note(each.variable, value)
+            except Unsupported as error:
+                self.report.add("input", each.name, error.reason)
+        raise_if_refused(self.report)
 
     def _declared_shape(self, type_: AnyValue) -> list[Dim] | None:
         """Return a shape as Relay's types have it, None where even the rank is not known."""

@@ -19,6 +19,7 @@ from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.reflection import handle_of
 from serde.relay.ir import Any, Constant, Dim, Expr, FloorDiv, TensorType, substitute, symbol
+from serde.relay.ir.dims import SymDim
 from serde.relay.ir.unique_names import UniqueNames
 
 __all__ = ["Lengths", "Scalar", "Shape"]
@@ -41,11 +42,11 @@ class Scalar:
 
     Attributes:
         value: The number; of an integer that is not known a length, in the names of
-            :class:`Lengths`.
+            :class:`Lengths`, and of another number a scalar tensor.
         dtype: Its dtype.
     """
 
-    value: float | bool | Dim
+    value: float | bool | Dim | Expr
     dtype: str
 
 
@@ -66,7 +67,7 @@ class Lengths:
         self._fold = fold
         self.names: dict[int, str] = {}
         self._known: dict[str, Dim] = {}
-        self._sources: dict[str, Callable[[], Expr]] = {}
+        self._sources: dict[str, Callable[[], Expr] | None] = {}
         self._shown: dict[str, tuple[Expr, int]] = {}
         self._tensors: dict[str, Expr] = {}
         self._made: dict[object, Dim] = {}
@@ -81,23 +82,34 @@ class Lengths:
         """Whether the function that is read has shown what a variable is."""
         return handle_of(variable) in self.names
 
-    def define(self, variable: AnyValue, dim: Dim, source: Callable[[], Expr]) -> None:
+    def define(self, variable: AnyValue, dim: Dim, source: Callable[[], Expr] | None) -> None:
         """Note what a variable is.
 
         Args:
             variable: A variable of TIR.
             dim: What Relay's types know of it.
-            source: Gives its value, a scalar of int64.
+            source: Gives its value, a scalar of int64; None where nothing does so far.
         """
         self.names[handle_of(variable)] = self._add(dim, source)
 
     def declare(self, length: AnyValue) -> None:
         """Note the variables in a length of an input as symbols of their names."""
         names = UniqueNames(str(known) for known in self._known.values())
-        for each in self._variables(length):
+        for each in self.variables(length):
             if not self.knows(each):
                 unique = names.reserve(str(each.name) or "n")
-                self.define(each, symbol(unique), _unknown(unique))
+                self.define(each, symbol(unique), None)
+
+    def computed(self, number: Expr) -> Dim:
+        """Return an integer that is only known when the model runs."""
+        return symbol(self._add(Any(), lambda: relay.cast(number, "int64")))
+
+    def same(self, variable: AnyValue, dim: Dim) -> None:
+        """Note that a variable is an integer, or refuse it where it never is that."""
+        if self.knows(variable) or not isinstance(dim, SymDim) or dim.name is None:
+            self.match_length(variable, self.known(dim), partial(self.tensor, dim))
+        else:
+            self.names[handle_of(variable)] = dim.name
 
     def show(self, variable: AnyValue, tensor: Expr, axis: int) -> None:
         """Note that an axis of a tensor has a variable's length."""
@@ -125,19 +137,23 @@ class Lengths:
         if self.is_variable(length) and not self.knows(length):
             self.define(length, dim, source)
             return
-        if any(not self.knows(each) for each in self._variables(length)):
+        if self.is_variable(length):
+            name = self.names[handle_of(length)]
+            self._sources[name] = self._sources[name] or source
+        if any(not self.knows(each) for each in self.variables(length)):
             return
         wanted = self.known(self.read(length))
         if isinstance(dim, int) and isinstance(wanted, int) and dim != wanted:
             raise Unsupported(f"a length of {dim} that has to be {wanted}")
 
-    def _add(self, dim: Dim, source: Callable[[], Expr]) -> str:
+    def _add(self, dim: Dim, source: Callable[[], Expr] | None) -> str:
         name = f"v{len(self._known)}"
         self._known[name] = dim
         self._sources[name] = source
         return name
 
-    def _variables(self, length: AnyValue) -> list[AnyValue]:
+    def variables(self, length: AnyValue) -> list[AnyValue]:
+        """Return the variables in a length."""
         found: list[AnyValue] = []
         pending = [length]
         while pending:
@@ -160,14 +176,18 @@ class Lengths:
             tir.Max, tir.Min,
         )  # fmt: skip
 
-    def read(self, length: AnyValue) -> Dim:
+    def read(self, length: AnyValue, *, signed: bool = False) -> Dim:
         """Return a length in names of its own.
+
+        Args:
+            length: The length.
+            signed: Whether it is any number, which may be negative.
 
         Raises:
             Unsupported: It is made by something else than arithmetic of integers, or of a
                 variable that nothing shows.
         """
-        tir = self._tir
+        tir, read = self._tir, partial(self.read, signed=signed)
         if isinstance(length, int):
             return length
         if isinstance(length, tir.IntImm):
@@ -177,13 +197,16 @@ class Lengths:
                 raise Unsupported(f"nothing shows the length {length.name} before it is needed")
             return symbol(self.names[handle_of(length)])
         if isinstance(length, tir.Cast):
-            return self.read(length.value)
+            return read(length.value)
         if isinstance(length, tir.Select) and isinstance(length.condition, tir.IntImm):
             chosen = length.true_value if length.condition.value else length.false_value
-            return self.read(chosen)
+            return read(chosen)
         if not isinstance(length, self._pairs):
             raise Unsupported(f"a length that is {type(length).__name__} of TIR: {length!s:.100}")
-        return self._combine(type(length).__name__, self.read(length.a), self.read(length.b))
+        kind, one, other = type(length).__name__, read(length.a), read(length.b)
+        if signed and kind in ("Div", "Mod") and not isinstance(self.known(one), int):
+            raise Unsupported("a number that is rounded towards 0, which may be negative")
+        return self._combine(kind, one, other)
 
     def _combine(self, kind: str, one: Dim, other: Dim) -> Dim:
         if kind == "Add":
@@ -279,9 +302,12 @@ class Lengths:
         if isinstance(atom, FloorDiv):
             return relay.floor_divide(self.tensor(atom.numerator), self.tensor(atom.denominator))
         if atom not in self._tensors:
-            shown = self._shown.get(atom)
-            value = self._sources[atom]() if shown is None else axis_length(*shown)
-            self._tensors[atom] = self._fold(value)
+            source = self._sources[atom]
+            if atom in self._shown:
+                source = partial(axis_length, *self._shown[atom])
+            if source is None:
+                raise Unsupported(f"no input shows the length {self._known[atom]}")
+            self._tensors[atom] = self._fold(source())
         return self._tensors[atom]
 
     def vector(self, dims: Sequence[Dim]) -> Expr:
@@ -303,10 +329,3 @@ def axis_length(tensor: Expr, axis: int) -> Expr:
 
 def _element(vector: Expr, index: int) -> Expr:
     return relay.cast(relay.take(vector, _int64(index), axis=0), "int64")
-
-
-def _unknown(name: str) -> Callable[[], Expr]:
-    def give() -> Expr:
-        raise Unsupported(f"no input shows the length {name}")
-
-    return give

@@ -11,11 +11,11 @@ from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
 from serde.core.weights import Array, Weight, dtype_name, numpy_dtype, read_aligned
 from serde.relax.framework import Framework, load
 from serde.relax.model import RelaxModel
-from serde.relax.reflection import name_of
+from serde.relax.reflection import name_of, result_leaves
 
 __all__ = [
-    "names_of", "operators_of", "share", "shared_array", "summary_of", "summary_of_tensor",
-    "to_live", "to_tensor",
+    "from_results", "names_of", "operators_of", "share", "shared_array", "summary_of",
+    "summary_of_tensor", "to_argument", "to_live", "to_tensor",
 ]  # fmt: skip
 
 _ALIGNMENT: Final = 64
@@ -75,6 +75,30 @@ def shared_array(tensor: AnyValue) -> Array | None:
         return None  # On another device, or with elements that share bytes.
 
 
+def to_argument(framework: Framework, data: Array, type_: AnyValue) -> AnyValue:
+    """Return an array as what a function takes: a tensor, a number or a shape."""
+    if isinstance(type_, framework.PrimType):
+        return data.item()
+    if isinstance(type_, framework.ShapeType):
+        return framework.tvm.runtime.ShapeTuple(data.tolist())
+    return share(framework, data)
+
+
+def from_results(framework: Framework, found: AnyValue, function: AnyValue) -> list[Array]:
+    """Return what a function has given as arrays, those of tuples one after the other."""
+    pending, arrays, types = [found], list[Array](), result_leaves(framework, function)
+    while pending:
+        each = pending.pop()
+        if hasattr(each, "numpy"):
+            arrays.append(each.numpy())
+        elif isinstance(each, (bool, int, float, framework.tvm.runtime.ShapeTuple)):
+            dtype = getattr(types[len(arrays)], "dtype", "int64")
+            arrays.append(np.asarray(each, numpy_dtype(str(dtype))))
+        else:
+            pending += list(each)[::-1]
+    return arrays
+
+
 def _bindings(framework: Framework, expr: AnyValue) -> Iterator[AnyValue]:
     relax = framework.relax
     pending = [expr]
@@ -125,8 +149,12 @@ def summary_of(model: RelaxModel) -> ModelSummary:
 
 
 def summary_of_tensor(name: str, type_: AnyValue) -> TensorSummary:
-    """Return what a type of Relax says; nothing where it is no tensor's."""
+    """Return what a type of Relax says, a number as a scalar, a shape as a vector."""
     framework = load()
+    if isinstance(type_, framework.PrimType):
+        return TensorSummary(name, (), str(type_.dtype))
+    if isinstance(type_, framework.ShapeType):
+        return TensorSummary(name, (type_.ndim if type_.ndim >= 0 else "?",), "int64")
     if not isinstance(type_, framework.TensorType):
         return TensorSummary(name)
     dtype = str(type_.dtype) if type_.dtype else None

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any as AnyValue, Final
 
-from serde.core.weights import Weight, as_weight
-from serde.errors import FormatError, OptionError
+from serde.core.weights import Weight, as_weight, numpy_dtype
+from serde.errors import FormatError, OptionError, Unsupported
 from serde.relax.framework import Framework, load
 from serde.relax.live import shared_array
 from serde.relax.model import INPUT_NAMES, OUTPUT_NAMES, WEIGHT_NAMES, RelaxModel
 from serde.relax.reflection import name_of, result_leaves
+from serde.relax.values import PACKED
 from serde.relay.ir.unique_names import UniqueNames
 
 __all__ = ["from_live", "to_weight"]
@@ -122,8 +123,8 @@ def _input_count(attrs: Mapping[str, AnyValue], own: Sequence[AnyValue]) -> int 
 
 def _is_by_function(given: Mapping[AnyValue, AnyValue], functions: Collection[str]) -> bool:
     """Whether weights are told by functions, a row for each, rather than by their own names."""
-    rows = not any(hasattr(each, "shape") for each in given.values())
-    return rows and {str(key) for key in given} <= set(functions)
+    rows = given and not any(hasattr(each, "shape") for each in given.values())
+    return bool(rows) and {str(key) for key in given} <= set(functions)
 
 
 def _names(
@@ -234,7 +235,12 @@ def _first_weight(values: Mapping[str, AnyValue], own: Sequence[str], names: Seq
 
 def to_weight(value: AnyValue) -> Weight:
     """Return what holds the values of an array as a weight; a tensor of TVM shares its memory."""
-    if isinstance(value, Weight):
-        return value
-    held = shared_array(value) if isinstance(value, load().tvm.runtime.Tensor) else None
+    if isinstance(value, Weight) or not isinstance(value, load().tvm.runtime.Tensor):
+        return as_weight(value)
+    name = str(value.dtype)
+    if name == "int4":  # TVM unpacks it, without signs.
+        return as_weight(value.numpy().astype(numpy_dtype(name)))
+    if name in PACKED and name != "float4_e2m1fn":
+        raise Unsupported(f"TVM does not tell how it packs {name}")
+    held = shared_array(value)
     return as_weight(value if held is None else held)

@@ -11,9 +11,9 @@ from serde.errors import Unsupported
 from serde.relay.ir import SequenceType, TensorType, UniqueNames
 from serde.walk.placement import Scope
 
-__all__ = ["BRANCH", "Block", "Names", "Value", "plain_name", "require_tensor"]
+__all__ = ["BRANCH", "PACKED", "Block", "Names", "Value", "plain_name", "require_tensor"]
 
-_PACKED: Final = frozenset(
+PACKED: Final = frozenset(
     ("int2", "int4", "uint2", "uint4", "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn")
 )
 """Elements of less than a byte, which TVM packs, and computes wrongly where it does at all."""
@@ -52,7 +52,7 @@ def require_tensor(type_: TensorType | SequenceType) -> TensorType:
     """
     if not isinstance(type_, TensorType):
         raise Unsupported(f"Relax has tensors only, found {type_!r}")
-    if type_.dtype in _PACKED:
+    if type_.dtype in PACKED:
         raise Unsupported(f"TVM computes no tensors of {type_.dtype}")
     return type_
 

@@ -406,6 +406,15 @@ def _quantized() -> None:
         np.float32(0.5),
         np.int8(1),
     )
+    _add(
+        "quantize-float8",
+        lambda x, s, z: _OP.quantize(x, s, z, out_dtype="float8_e5m2"),
+        _X * 10,
+        np.float32(0.1),
+        np.int8(3),
+    )
+    for values in (_X, _X.astype(np.float16)):
+        _add(f"dequantize-{values.dtype}", _OP.dequantize, values, np.float32(0.5), np.int8(2))
     codes = _ints(200, 2, 3, 4, dtype="int8")
     _add("dequantize", lambda x, s, z: _OP.dequantize(x, s, z, axis=1), codes, scale, zero)
     _add(

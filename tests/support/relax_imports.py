@@ -16,6 +16,8 @@ from tvm import relax
 
 import serde
 import serde.relay as relay
+from serde.relax.framework import load
+from serde.relax.live import from_results, to_argument
 
 __all__ = ["CallCase", "build", "check", "flatten", "read_and_run", "run_in_tvm"]
 
@@ -46,17 +48,18 @@ def flatten(value: Any) -> list[np.ndarray]:
         return [value.numpy()]
     if isinstance(value, np.ndarray):
         return [value]
-    if isinstance(value, (int, float, bool)):
-        return [np.asarray(value)]
     return [each for inner in value for each in flatten(inner)]
 
 
 def run_in_tvm(
     module: tvm.IRModule, arrays: Sequence[np.ndarray], function: str = "main"
 ) -> list[np.ndarray]:
-    """Return what TVM's virtual machine gives for a function."""
+    """Return what TVM's virtual machine gives for a function; numbers are arrays of rank 0."""
     machine = relax.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())
-    return flatten(machine[function](*map(tvm.runtime.tensor, arrays)))
+    main, framework = module[function], load()
+    types = [framework.type_of(each) for each in main.params]
+    given = [to_argument(framework, *each) for each in zip(arrays, types, strict=True)]
+    return from_results(framework, machine[function](*given), main)
 
 
 def read_and_run(

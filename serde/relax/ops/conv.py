@@ -13,7 +13,7 @@ import serde.relay as relay
 from serde.core import dataclass, dtype_name
 from serde.relax.framework import Framework
 from serde.relax.ops.table import OPS, Export, Import, Value
-from serde.relay.ir import Expr, split_padding
+from serde.relay.ir import Call, Expr, split_padding, tensor_type
 from serde.relay.lowering.conv import CONVOLUTIONS, TRANSPOSED
 from serde.relay.op.conv.windows import Convolution, TransposedConvolution
 
@@ -67,7 +67,14 @@ def _read_between(
     return total
 
 
-@OPS.exports("nn.deformable_conv2d", ignored=("channels", "kernel_size", "out_dtype"))
+def _is_open(node: Call) -> bool:
+    """Whether a length is not fixed; else products of matrices take a 24th of the time."""
+    return not all(isinstance(n, int) for each in node.args for n in tensor_type(each).shape)
+
+
+@OPS.exports(
+    "nn.deformable_conv2d", when=_is_open, ignored=("channels", "kernel_size", "out_dtype")
+)
 def export_deformable_conv2d(
     ctx: Export, data: Value, offset: Value, weight: Value,
     *, strides: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...],

@@ -156,12 +156,6 @@ def export_floor_divide(ctx: Export, lhs: Value, rhs: Value) -> Value:
     return ctx.spell(floored, lhs, rhs)
 
 
-@OPS.exports("trunc_divide")
-def export_trunc_divide(ctx: Export, lhs: Value, rhs: Value) -> Value:
-    made = _divide(ctx, "divide", lhs, rhs)
-    return ctx.emit("trunc", made) if is_float(ctx.type(lhs).dtype) else made
-
-
 @OPS.exports("mod", "trunc_mod")
 def export_mod(ctx: Export, lhs: Value, rhs: Value) -> Value:
     if not is_float(ctx.type(lhs).dtype):
@@ -373,36 +367,18 @@ def export_sign(ctx: Export, data: Value) -> Value:
     return ctx.emit("astype", truth_of(ctx, data), dtype)
 
 
-@OPS.exports("round")
-def export_round(ctx: Export, data: Value) -> Value:
-    """Relax rounds a half to the even neighbour, Relay away from zero."""
-    dtype = ctx.type(data).dtype
-    if not is_float(dtype):
-        return data
-
-    def away(x: Expr) -> Expr:
-        whole = relay.trunc(x)
-        up = relay.greater_equal(relay.abs(relay.subtract(x, whole)), relay.const(0.5, dtype))
-        return relay.where(up, relay.add(whole, relay.sign(x)), whole)
-
-    return ctx.spell(away, data)
-
-
 @OPS.imports("relax.round")
 def import_round(ctx: Import, x: Expr) -> Expr:
     """Halves go to the even neighbour, as TVM compiles it."""
     return call("serde.round_even", x) if is_float(ctx.dtype(x)) else x
 
 
-def _export_class(ctx: Export, data: Value, *, op: str, of_integers: str) -> Value:
-    if not is_float(ctx.type(data).dtype):
-        return ctx.emit(of_integers, data, "bool")
+def _export_class(ctx: Export, data: Value, *, op: str) -> Value:
     return ctx.emit(op, widen(ctx, data))
 
 
-for _name in ("isinf", "isnan"):
-    OPS.exports(_name)(partial(_export_class, op=_name, of_integers="zeros_like"))
-OPS.exports("isfinite")(partial(_export_class, op="isfinite", of_integers="ones_like"))
+for _name in ("isfinite", "isinf", "isnan"):
+    OPS.exports(_name, takes=Takes(data=FLOATS))(partial(_export_class, op=_name))
 
 
 @OPS.exports("bitwise_not")
@@ -445,6 +421,9 @@ def import_clip(ctx: Import, x: Expr, *, min: Scalar, max: Scalar) -> Expr:
 
     A bound behind all integers of a dtype is none.
     """
+    if not all(isinstance(each.value, (bool, int, float)) for each in (min, max)):
+        low, high = (ctx.tensor(each, ctx.dtype(x)) for each in (min, max))
+        return relay.maximum(relay.minimum(x, high), low)
     least, most = ctx.number(min), ctx.number(max)
     if math.isnan(least) or math.isnan(most):
         raise Unsupported("a bound that is no number")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.errors import Unsupported
 from serde.relax.ops.table import OPS, Import
-from serde.relay.ir import Expr, call
+from serde.relay.ir import Expr, call, is_float
+from serde.relay.ir.precision import limits
 from serde.relay.op.qnn.integer import body_of_convolution
 from serde.relay.op.qnn.sums import body_of_sums
 
@@ -28,13 +28,13 @@ def _along(ctx: Import, parameter: Expr, rank: int, axis: int) -> Expr:
 def import_quantize(
     ctx: Import, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: str, axis: int
 ) -> Expr:
+    """What becomes a float is not rounded to an integer."""
     rank = ctx.rank(data)
-    if np.dtype(out_dtype).kind not in "iu":
-        raise Unsupported(f"quantised values of {out_dtype}")
     scale, zero_point = (_along(ctx, each, rank, axis) for each in (scale, zero_point))
-    scaled = call("serde.round_even", relay.divide(data, scale))
+    scaled = relay.divide(data, scale)
+    scaled = scaled if is_float(out_dtype) else call("serde.round_even", scaled)
     moved = relay.add(scaled, relay.cast(zero_point, ctx.dtype(data)))
-    bounds = np.iinfo(out_dtype)
+    bounds = limits(out_dtype)
     return relay.cast(relay.clip(moved, float(bounds.min), float(bounds.max)), out_dtype)
 
 
@@ -42,10 +42,14 @@ def import_quantize(
 def import_dequantize(
     ctx: Import, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: str, axis: int
 ) -> Expr:
-    """The difference is an integer of 32 bits, the product a float of as many."""
-    rank = ctx.rank(data)
+    """The difference is an integer of 32 bits, but of usual floats, the product a float of as many.
+
+    TVM has integers there of floats of 8 bits as well.
+    """
+    rank, given = ctx.rank(data), ctx.dtype(data)
+    own = "float32" if is_float(given) and not given.startswith("float8") else "int32"
     scale, zero_point = (_along(ctx, each, rank, axis) for each in (scale, zero_point))
-    wide = relay.subtract(relay.cast(data, "int32"), relay.cast(zero_point, "int32"))
+    wide = relay.subtract(relay.cast(data, own), relay.cast(zero_point, own))
     product = relay.multiply(relay.cast(wide, "float32"), relay.cast(scale, "float32"))
     if out_dtype == "float32":
         return product

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import Final
 
-__all__ = ["declare_symbols"]
+__all__ = ["declare_symbols", "spell_numbers"]
 
 _PREFIX: Final = "var_"
 """Before the name of a buffer that is matched: what it is matched with."""
@@ -44,6 +44,24 @@ def declare_symbols(tree: ast.Module) -> bool:
             _quote_lengths(each, variables)
     ast.fix_missing_locations(tree)
     return True
+
+
+def spell_numbers(tree: ast.Module) -> bool:
+    """Rewrite types of numbers in tuples: TVM prints ``T.int64`` and reads ``R.Prim("int64")``.
+
+    Returns:
+        Whether there were any.
+    """
+    changed = False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "R.Tuple":
+            for place, each in enumerate(node.args):
+                root, _, name = ast.unparse(each).partition(".")
+                if root == "T":
+                    node.args[place] = ast.Call(_attribute("R", "Prim"), [ast.Constant(name)], [])
+                    changed = True
+    ast.fix_missing_locations(tree)
+    return changed
 
 
 def _is_variable(node: ast.stmt) -> bool:

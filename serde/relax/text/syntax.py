@@ -15,8 +15,8 @@ from typing import Any as AnyValue, Final, NoReturn
 
 from serde.core import MAX_NESTING, dataclass, pause_garbage_collection
 from serde.errors import FormatError
-from serde.relax.text.symbols import declare_symbols
-from serde.relax.text.vocabulary import BUFFER_FIELDS, FUNCTION_NAMES, is_function_of_tvm
+from serde.relax.text.symbols import declare_symbols, spell_numbers
+from serde.relax.text.vocabulary import BUFFER_FIELDS, ELEMENTS, FUNCTION_NAMES, is_function_of_tvm
 
 __all__ = ["Script", "check_script"]
 
@@ -83,7 +83,7 @@ def check_script(text: str) -> Script:
         raise FormatError(f"expected TVMScript: {told}") from None
     checker = _Checker()
     checker.module(tree)
-    if declare_symbols(tree):
+    if declare_symbols(tree) or spell_numbers(tree):
         return check_script(ast.unparse(tree))
     return Script(
         _without_imports(text, tree),
@@ -276,7 +276,7 @@ class _Checker:
             self._refuse(node, "an attribute of what is no name")
         root, _, rest = name.partition(".")
         if root in _ROOTS:
-            if name not in _TYPES:
+            if name not in _TYPES and not ELEMENTS.fullmatch(name):
                 self._refuse(node, f"{name} that is not called")
             self.names.add(name)
         elif "." in rest or (root not in ("cls", self._module) and rest not in BUFFER_FIELDS):

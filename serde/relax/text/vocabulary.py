@@ -12,7 +12,7 @@ from typing import Final
 
 from serde.relax.framework import Framework
 
-__all__ = ["BUFFER_FIELDS", "FUNCTION_NAMES", "is_function_of_tvm", "unknown_names"]
+__all__ = ["BUFFER_FIELDS", "ELEMENTS", "FUNCTION_NAMES", "is_function_of_tvm", "unknown_names"]
 
 _WORDS: Final = {
     "I": "module_attrs module_global_infos",
@@ -43,7 +43,9 @@ _WORDS: Final = {
 _NAMES: Final = frozenset(f"{root}.{each}" for root in _WORDS for each in _WORDS[root].split())
 """Names beside the operators of Relax and the element types."""
 
-_ELEMENTS: Final = re.compile(r"T\.(?:u?int|b?float)\d+(?:_e\dm\d\w*)?(?:x\d+)?")
+ELEMENTS: Final = re.compile(r"T\.(?:bool|(?:u?int|b?float)\d+(?:_e\dm\d\w*)?(?:x\d+)?)")
+"""Element types, which are those of numbers as well."""
+
 _LOWERED: Final = re.compile(r"relax\.(?:call_(?!tir|dps_packed)|(?:builtin|inspect|memory|vm)\.)")
 """Operators of modules that TVM has lowered to calls of its runtime."""
 
@@ -78,7 +80,7 @@ def unknown_names(framework: Framework, names: Iterable[str]) -> list[str]:
 
 
 def _is_known(name: str, operators: set[str]) -> bool:
-    if name in _NAMES or _ELEMENTS.fullmatch(name):
+    if name in _NAMES or ELEMENTS.fullmatch(name):
         return True
     root, _, rest = name.partition(".")
     operator = f"relax.{rest}"

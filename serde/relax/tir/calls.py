@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any as AnyValue
 
@@ -10,14 +10,33 @@ from serde.errors import Unsupported
 from serde.relax.framework import Framework
 from serde.relax.import_context import ImportContext
 from serde.relax.lengths import Scalar, Shape
-from serde.relax.reflection import dtype_of, handle_of
+from serde.relax.reflection import dtype_of, handle_of, name_of
+from serde.relax.tir.indexing import Frame
 from serde.relax.tir.loads import Buffer
 from serde.relax.tir.reading import Reader, buffer_type
 from serde.relax.tir.reductions import Reductions
 from serde.relax.tir.stages import Node
-from serde.relay.ir import Dim, Expr
+from serde.relay.ir import Any, Dim, Expr
+from serde.relay.ir.dims import SymDim
 
-__all__ = ["run_function"]
+__all__ = ["compute_number", "legalize", "run_function"]
+
+
+def legalize(framework: Framework, call: AnyValue) -> tuple[AnyValue, dict[str, AnyValue]]:
+    """Return the call of a function of TIR that TVM makes of an operator, and these functions."""
+    relax = framework.relax
+    if call.attrs is None:  # TVM crashes.
+        raise Unsupported("a call without attributes")
+    try:
+        params = [relax.Var(f"x{i}", framework.type_of(x)) for i, x in enumerate(call.args)]
+        builder = relax.BlockBuilder()
+        with builder.function("main", params):
+            builder.emit_func_output(builder.emit(relax.Call(call.op, params, call.attrs)))
+        module = relax.transform.LegalizeOps()(builder.get())
+        legal = module["main"].body.blocks[0].bindings[0].value
+    except Exception as error:
+        raise Unsupported(framework.last_line(error)) from error
+    return legal, {name_of(variable): each for variable, each in module.functions.items()}
 
 
 def run_function(
@@ -38,14 +57,19 @@ def run_function(
     fits = len(values) == len(params) and len(kinds) == len(results)
     if not fits or not all(-1 <= kind < len(given) for kind in kinds):
         raise Unsupported(f"{len(values)} arguments and results for {len(params)} parameters")
-    own = iter(params[len(given) :])
-    filled = [next(own) if kind == -1 else params[kind] for kind in kinds]
+    rest = iter(params[len(given) :])
+    filled = [next(rest) if kind == -1 else params[kind] for kind in kinds]
+    shapes = [getattr(buffer_type(each), "shape", ()) for each in params]
+    counted = {handle_of(x) for shape in shapes for n in shape for x in ctx.lengths.variables(n)}
     known = [[ctx.lengths.read(x) for x in framework.lengths(each) or ()] for each in results]
     ctx.lengths.names = {}
     machine, numbers, tensors = Reductions(ctx), dict[int, Node](), dict[AnyValue, Expr]()
     for param, value in zip(params, values, strict=True):
         if isinstance(value, Scalar):
-            numbers[handle_of(param)] = _number(ctx, param, value)
+            if isinstance(value.value, (int, SymDim)):
+                ctx.lengths.same(param, value.value)
+            own, handle = Scalar(value.value, dtype_of(param)), handle_of(param)
+            numbers[handle] = _number(machine, handle, own, handle in counted)
         elif isinstance(value, Expr):
             _match(ctx, param, ctx.dtype(value), ctx.rank(value))
             ctx.lengths.match(buffer_type(param).shape, value)
@@ -66,15 +90,34 @@ def run_function(
     return [machine.buffers[handle_of(each)].expr for each in filled]
 
 
-def _number(ctx: ImportContext, param: AnyValue, given: Scalar) -> Node:
-    """Return a parameter that is a number, which may be a length of others."""
-    held = given.value
-    if not isinstance(held, float):
-        source = partial(ctx.lengths.tensor, held)
-        ctx.lengths.match_length(param, ctx.lengths.known(held), source)
-    if isinstance(held, (bool, int, float)):
-        return Node("number", dtype_of(param), held=held)
-    return Node("length", dtype_of(param), held=ctx.lengths.read(param))
+def compute_number(
+    framework: Framework, ctx: ImportContext, expr: AnyValue, given: Mapping[int, AnyValue]
+) -> Expr:
+    """Return an expression of numbers, some of which are given by their handles.
+
+    Raises:
+        Unsupported: Relay cannot say it.
+    """
+    machine = Reductions(ctx)
+    numbers = {each: _number(machine, each, value) for each, value in given.items()}
+    reader = Reader(framework, ctx.lengths, numbers, (), machine.most)
+    return machine.compute(reader.node(expr), Frame(())).expr
+
+
+def _number(machine: Reductions, handle: int, given: AnyValue, counts: bool = False) -> Node:
+    """Return a number, one that may be negative or is no integer as what a buffer holds.
+
+    Unless it counts elements: axes have one at least.
+    """
+    if not isinstance(given, Scalar):
+        raise Unsupported(f"expected a number, found {type(given).__name__}")
+    held, ctx = given.value, machine.ctx
+    if isinstance(held, SymDim) and (counts or not isinstance(ctx.lengths.known(held), Any)):
+        return Node("length", given.dtype, held=held)
+    if not isinstance(held, (Expr, SymDim)):
+        return Node("number", given.dtype, held=held)
+    machine.buffers[handle] = Buffer(ctx.tensor(given), ())
+    return Node("load", given.dtype, held=handle)
 
 
 def _match(

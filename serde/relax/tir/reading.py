@@ -301,7 +301,7 @@ class Reader:
             kind, args = "cast", (expr.value,)
         else:
             raise Unsupported(f"an expression of the kind {kind}")
-        if kind == "likely":
+        if kind in ("likely", "ret"):
             return self.node(args[0])
         kind = "where" if kind in ("if_then_else", "Select") else kind
         return Node(kind, dtype, tuple(map(self.node, args)))

@@ -10,7 +10,7 @@ from typing import Any as AnyValue, TypeVar
 
 import numpy as np
 import pytest
-from support.relax_folders import layered_model, write_model
+from support.relax_folders import HEAD, SCRIPT, layered_model, write_model
 
 import serde
 import serde.relay as relay
@@ -247,12 +247,26 @@ def _parameters(module: AnyValue) -> list[str]:
     return [name_of(each) for each in module["main"].params]
 
 
-@pytest.mark.parametrize("name", ["model.py", "model.params"])
-def test_a_folder_without_a_file_is_refused(name: str, tmp_path: Path) -> None:
-    for each in {"model.py", "model.params"} - {name}:
-        (tmp_path / each).write_bytes(b"")
-    with pytest.raises(FormatError, match=f"expected a file {re.escape(name)} in the folder"):
+def test_a_folder_without_a_module_is_refused(tmp_path: Path) -> None:
+    write_weights({}, tmp_path)
+    with pytest.raises(FormatError, match=r"expected a file model\.py in the folder"):
         read_folder(tmp_path)
+
+
+def test_a_folder_without_weights_is_read_where_the_module_has_none(tmp_path: Path) -> None:
+    folder = tmp_path / "net_relax"
+    folder.mkdir()
+    (folder / "model.py").write_text(HEAD + SCRIPT)
+    report = serde.convert(folder, tmp_path / "net.onnx")
+    assert [each["name"] for each in report.facts["inputs"]] == ["x"]
+
+
+def test_a_folder_without_the_weights_of_its_module_is_refused(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "net_relax")
+    (folder / "model.params").unlink()
+    told = r"expected a file model\.params in the folder.* no value for conv_weight, b"
+    with pytest.raises(FormatError, match=told):
+        serde.to_relay(folder)
 
 
 def test_a_parameter_file_that_is_none_is_refused(tmp_path: Path) -> None:

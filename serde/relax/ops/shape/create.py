@@ -164,8 +164,14 @@ def export_trilu(ctx: Export, data: Value, k: Value, *, upper: bool) -> Value:
 
 @OPS.imports("relax.eye")
 def import_eye(ctx: Import, *, n: Scalar, m: Scalar, k: Scalar, dtype: str) -> Expr:
-    rows, columns, diagonal = ctx.number(n), ctx.number(m), ctx.number(k)
-    return ctx.const(allocation.eye(rows, columns, diagonal), dtype)
+    known = ctx.dims_of([n, m, k]) or [None]
+    if all(isinstance(each, int) for each in known):
+        return ctx.const(allocation.eye(*known), dtype)
+    rows, columns, diagonal = (ctx.tensor(each, "int64") for each in (n, m, k))
+    zero, one = ctx.const(0, "int64"), ctx.const(1, "int64")
+    places, reach = (relay.arange(zero, each, one, "int64") for each in (rows, columns))
+    moved = relay.add(relay.expand_dims(places, 1), diagonal)
+    return relay.cast(relay.equal(moved, reach), dtype)
 
 
 @OPS.imports("relax.eye_like")
@@ -175,7 +181,7 @@ def import_eye_like(ctx: Import, x: Expr, *, k: Scalar, dtype: str | None) -> Ex
 
 
 def _import_triangle(ctx: Import, x: Expr, *, k: Scalar, upper: bool) -> Expr:
-    return relay.trilu(x, ctx.const(ctx.number(k), "int32"), upper)
+    return relay.trilu(x, ctx.tensor(k, "int32"), upper)
 
 
 OPS.imports("relax.tril")(partial(_import_triangle, upper=False))
