@@ -1,4 +1,4 @@
-"""Sums of products, recognised by their computation: dense layers, attention, convolutions."""
+"""Reductions, recognised by their computation: dense layers, convolutions, norms, pooling."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from contextlib import suppress
 from functools import reduce
 from typing import Any as AnyValue, Final
 
-from serde.core import dataclass
+from serde.core import dataclass, replace
 from serde.relax.framework import Framework
 
-__all__ = ["Axes", "Contraction", "Env", "Expressions", "find_contraction", "is_reduction"]
+__all__ = [
+    "Axes", "Contraction", "Env", "Expressions", "axes_of", "find_contraction", "find_reductions",
+    "inline", "is_reduction",
+]  # fmt: skip
 
 _REDUCTION: Final = 2
 """TVM's number of the kind of an index that is summed over."""
@@ -60,31 +63,40 @@ class Expressions:
         return getattr(expr, "source", getattr(expr, "buffer", None))
 
     def slope(self, expr: AnyValue, axes: Axes, zeros: Env) -> int | None:
-        """Return how far apart in memory neighbours along axes are, None if that varies."""
-        source = self.source(expr)
-        if source is None or not axes:
+        """Return how far apart in memory neighbours along axes are, None if that varies.
+
+        What an expression reads several times, or of several buffers, lies equally far apart, or
+        is the same for neighbours.
+        """
+        loads = self.framework.loads_of(expr)
+        if not loads or not axes:
             return None
-        lengths = zip(expr.indices, source.shape, strict=True)
-        flat = reduce(lambda sum_, each: sum_ * each[1] + each[0], lengths, self.number(0))
-        step = self.tir.Var("step", "int64")
-        here, there = (
-            self.at([flat], {**zeros, **self.places(axes, x)})[0] for x in (step, step + 1)
-        )
-        return self.known(self.simplify(there - here))
+        step, found = self.tir.Var("step", "int64"), set[int | None]()
+        for load in loads:
+            lengths = zip(load.indices, self.source(load).shape, strict=True)
+            flat = reduce(lambda sum_, each: sum_ * each[1] + each[0], lengths, self.number(0))
+            here, there = (
+                self.at([flat], {**zeros, **self.places(axes, x)})[0] for x in (step, step + 1)
+            )
+            found.add(self.known(self.simplify(there - here)))
+        several = found - {0}
+        return several.pop() if len(several) == 1 else None if several else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """A sum of products: its function, its block, and those before and behind it.
+    """A reduction: what it begins with and how it goes on, and the blocks before and behind it.
 
-    One number at a time is taken of the operand `broadcast`, whose indices are the rows. The
-    columns, of `vector`, lie next to each other in the result. Indices of length one are zeros.
+    One number at a time is taken of the operand `broadcast`, whose indices are the rows; there is
+    none where no products are summed. The columns, of `vector`, lie next to each other in the
+    result, which `store` writes. Indices of length one are zeros.
     """
 
-    function: AnyValue
     before: Sequence[AnyValue]
-    main: AnyValue
     after: Sequence[AnyValue]
+    store: AnyValue
+    combine: AnyValue
+    begin: AnyValue
     broadcast: AnyValue
     vector: AnyValue
     batch: Axes
@@ -99,38 +111,87 @@ def is_reduction(block: AnyValue) -> bool:
     return any(each.iter_type == _REDUCTION for each in block.iter_vars)
 
 
-def _inlined(schedule: AnyValue) -> list[AnyValue]:
-    """Inline what is elementwise and return the blocks that are left."""
-    root = schedule.get_sblock("root")
-    for block in schedule.get_child_blocks(root):
+def axes_of(block: AnyValue, *, summed: bool = False) -> list[tuple[AnyValue, AnyValue]]:
+    """Return the indices of what a block writes with their lengths, or those it sums over."""
+    chosen = (each for each in block.iter_vars if (each.iter_type == _REDUCTION) is summed)
+    return [(each.var, each.dom.extent) for each in chosen]
+
+
+def inline(schedule: AnyValue) -> list[AnyValue]:
+    """Inline what is elementwise and return the blocks that are left, none if more is left.
+
+    Where there are several reductions, that is done only for what is read by one block.
+    """
+    children = schedule.get_child_blocks(schedule.get_sblock("root"))
+    several = sum(is_reduction(schedule.get(each)) for each in children) > 1
+    for block in children:
         found = schedule.get(block)
         edge = "if_then_else" in str(getattr(getattr(found.body, "value", None), "op", ""))
-        if not is_reduction(found) and not edge:  # Edges are asked for once.
+        shared = several and len(schedule.get_consumers(block)) > 1
+        if not is_reduction(found) and not edge and not shared:  # Edges are asked for once.
             with suppress(Exception):  # Of the result.
                 schedule.compute_inline(block)
-    return [schedule.get(each) for each in schedule.get_child_blocks(root)]
+    statements, blocks = schedule.mod["main"].body.block.body, list[AnyValue]()
+    for each in getattr(statements, "seq", [statements]):
+        block, loops = each, list[AnyValue]()
+        while hasattr(block, "loop_var"):
+            loops.append(block.loop_var)
+            block = block.body
+        if not _is_plain(block, loops):
+            return []
+        blocks.append(block.block)
+    return blocks
 
 
-def find_contraction(exprs: Expressions, schedule: AnyValue) -> Contraction | None:
-    """Return the sum of products that a function computes, None if it is something else."""
-    blocks = _inlined(schedule)
+def _is_plain(statement: AnyValue, loops: Sequence[AnyValue]) -> bool:
+    """Whether a statement in loops is a block of stores, whose indices they are."""
+    if len(getattr(statement, "iter_values", [None])) != len(loops):
+        return False
+    indices = zip(statement.iter_values, loops, strict=True)
+    stores = getattr(statement.block.body, "seq", [statement.block.body])
+    return (
+        all(x.same_as(y) for x, y in indices)
+        and all(each.iter_type in (0, _REDUCTION) for each in statement.block.iter_vars)
+        and all(hasattr(each, "value") for each in stores)
+    )
+
+
+def find_reductions(exprs: Expressions, block: AnyValue, batch: int) -> list[Contraction]:
+    """Return what a block reduces, one for each result, the first of whose indices are a batch.
+
+    There is none if the block is none, or does something else.
+    """
+    found: list[Contraction] = []
+    spatial, summed = axes_of(block), axes_of(block, summed=True)
+    parts, begins = (getattr(x, "seq", [x]) for x in (block.body, block.init))
+    values = {each.var: each.value for each in parts if hasattr(each, "var")}
+    stores = [each for each in parts if not hasattr(each, "var")]
+    long = [each for each in summed if exprs.known(each[1]) != 1] or summed[:1]
+    several = [each for each in spatial[batch:] if exprs.known(each[1]) != 1]
+    zeros = {x[0]: 0 for x in [*spatial, *summed] if exprs.known(x[1]) == 1 and x not in long}
+    for store, begin in zip(stores, begins, strict=True) if summed else ():
+        node, start = values.get(store.value, store.value), getattr(begin.value, "value", None)
+        kind = type(node).__name__
+        wanted = {"Add": (0,), "Mul": (1,), "Max": (start,), "Min": (start,)}.get(kind, ())
+        own = start in wanted and store.buffer.same_as(exprs.source(node.a))
+        if not own or any(not x.same_as(y) for x, (y, _) in zip(store.indices, spatial, strict=True)):
+            return []
+        found.append(
+            Contraction(
+                [], [], store, type(node), begin.value, None, node.b,
+                spatial[:batch], [], several, long, zeros,
+            )
+        )  # fmt: skip
+    return found
+
+
+def find_contraction(exprs: Expressions, blocks: Sequence[AnyValue]) -> Contraction | None:
+    """Return the sum of products that blocks compute, None if it is something else."""
     at = [index for index, each in enumerate(blocks) if is_reduction(each)]
-    if len(at) != 1:
+    found = find_reductions(exprs, blocks[at[0]], 0) if len(at) == 1 else []
+    if len(found) != 1 or (found[0].combine.__name__, type(found[0].vector).__name__) != ("Add", "Mul"):
         return None
-    main = blocks[at[0]]
-    sum_: AnyValue = getattr(main.body, "value", None)
-    begin = getattr(main.init, "value", None)
-    if type(sum_).__name__ != "Add" or type(sum_.b).__name__ != "Mul":
-        return None
-    if not main.body.buffer.same_as(exprs.source(sum_.a)) or getattr(begin, "value", 1) != 0:
-        return None
-    lengths = [(each.var, each.dom.extent) for each in main.iter_vars]
-    summed = [x for x, y in zip(lengths, main.iter_vars, strict=True) if y.iter_type == _REDUCTION]
-    spatial = [x for x in lengths if x not in summed]
-    if any(not x.same_as(y) for x, (y, _) in zip(main.body.indices, spatial, strict=True)):
-        return None
-    operands = sum_.b.a, sum_.b.b
-    several = [each for each in spatial if exprs.known(each[1]) != 1]
+    operands, several = (found[0].vector.a, found[0].vector.b), found[0].columns
     used = [exprs.tir.analysis.undefined_vars(exprs.tir.Evaluate(x), []) for x in operands]
     own = [[any(v.same_as(u) for u in each) for v, _ in several] for each in used]
     if several and own[0][-1] and not own[1][-1]:
@@ -139,9 +200,7 @@ def find_contraction(exprs: Expressions, schedule: AnyValue) -> Contraction | No
     in_rows = [x and not y for x, y in zip(*own, strict=True)]
     rows = [x for x, chosen in zip(several, in_rows, strict=True) if chosen]
     batch = [x for x, chosen in zip(several[:first], in_rows, strict=False) if not chosen]
-    long = [each for each in summed if exprs.known(each[1]) != 1] or summed[:1]
-    zeros = {x[0]: 0 for x in lengths if exprs.known(x[1]) == 1 and x not in long}
-    return Contraction(
-        schedule.mod["main"], blocks[: at[0]], main, blocks[at[0] + 1 :], *operands,
-        batch, rows, several[first:], long, zeros,
+    return replace(
+        found[0], before=blocks[: at[0]], after=blocks[at[0] + 1 :], broadcast=operands[0],
+        vector=operands[1], batch=batch, rows=rows, columns=several[first:],
     )  # fmt: skip

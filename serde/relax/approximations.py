@@ -1,0 +1,111 @@
+"""Exponentials and their like in arithmetic, which vectors do.
+
+TVM asks the C library for every single number. What is here agrees with that but for roundings:
+three units in the last place at most. It is of float32, which is what takes time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import factorial, log
+from typing import Any as AnyValue, Final
+
+from serde.relax.framework import Framework
+from serde.relax.reflection import dtype_of
+
+__all__ = ["approximate"]
+
+_TERMS: Final = 8
+"""Of the series of an exponential, within half a doubling of its middle."""
+
+_RANGE: Final = (-104.0, 89.0)
+"""Beyond which an exponential is zero, or infinite."""
+
+_ROUNDING: Final = 1.5 * 2**23
+
+_LOG_2: Final = (0.693359375, log(2) - 0.693359375)
+"""Its first bits, and the rest: a small number times the first is exact."""
+
+_QUOTIENTS: Final = {
+    "tanh": (
+        8.6,
+        (1.0, 0.14114263, 4.44605173e-3, 4.27954586e-5, 1.14215282e-7, 3.86857851e-11),
+        (1.0, 0.474475963, 2.92713732e-2, 5.04711718e-4, 2.65262838e-6, 3.06503191e-9),
+    ),
+    "erf": (
+        3.92,
+        (1.12837915, 0.190402982, 5.27482617e-2, 3.76546599e-3, 2.8487913e-4, 2.05011237e-6),
+        (1.0, 0.502072991, 0.11410767, 1.49689163e-2, 1.16249841e-3, 3.80917848e-5),
+    ),
+}
+"""Where a function is one, and the polynomials of squares whose quotient it is, times its argument.
+
+Their relative error is the least that polynomials of this degree can have.
+"""
+
+
+def approximate(framework: Framework, function: AnyValue) -> AnyValue:
+    """Return a function of TIR in which exponentials are arithmetic."""
+    tir = framework.tir
+
+    def change(call: AnyValue) -> AnyValue:
+        name = str(getattr(call.op, "name", "")).rpartition(".")[2]
+        if name not in ("exp", "sigmoid", *_QUOTIENTS) or dtype_of(call) != "float32":
+            return call
+        (x,) = call.args
+        if name in _QUOTIENTS:
+            return _quotient(tir, x, *_QUOTIENTS[name])
+        return _exp(tir, x) if name == "exp" else 1.0 / (1.0 + _exp(tir, -x))
+
+    return function.with_body(framework.change_calls(function.body, change))
+
+
+def _polynomial(tir: AnyValue, x: AnyValue, factors: Sequence[float]) -> AnyValue:
+    found = tir.const(factors[-1], "float32")
+    for each in reversed(factors[:-1]):
+        found = found * x + each
+    return found
+
+
+def _within(tir: AnyValue, x: AnyValue, least: float, most: float) -> AnyValue:
+    """Return a number between two others, or what is no number as it is."""
+    low, high = (tir.const(each, "float32") for each in (least, most))
+    return tir.Select(x < low, low, tir.Select(x > high, high, x))
+
+
+def _let(tir: AnyValue, value: AnyValue, make: Callable[[AnyValue], AnyValue]) -> AnyValue:
+    """Return what is made of a number that is computed once."""
+    variable = tir.Var("x", "float32")
+    return tir.Let(variable, value, make(variable))
+
+
+def _quotient(
+    tir: AnyValue, x: AnyValue, most: float, above: Sequence[float], below: Sequence[float]
+) -> AnyValue:
+    def divide(x: AnyValue) -> AnyValue:
+        one, other = (_polynomial(tir, x * x, each) for each in (above, below))
+        return x * one / other
+
+    found = _let(tir, _within(tir, x, -most, most), divide)
+    return _let(tir, found, lambda y: _within(tir, y, -1.0, 1.0))
+
+
+def _exp(tir: AnyValue, x: AnyValue) -> AnyValue:
+    """Return a power of two, by its bits and in two factors, times what is left of the number."""
+
+    def scale(power: AnyValue) -> AnyValue:
+        return tir.reinterpret("float32", (power + 127) << tir.const(23, "int32"))
+
+    def powers(x: AnyValue) -> AnyValue:
+        # Behind so large a number there is no room for a fraction: it is rounded.
+        return _let(tir, x * (1 / log(2)) + _ROUNDING, lambda near: split(x, near))
+
+    def split(x: AnyValue, near: AnyValue) -> AnyValue:
+        power = tir.reinterpret("int32", near) - tir.reinterpret("int32", tir.const(_ROUNDING, "float32"))
+        half, whole = power >> tir.const(1, "int32"), near - _ROUNDING
+        rest = x - whole * _LOG_2[0] - whole * _LOG_2[1]
+        series = [1 / factorial(each) for each in range(_TERMS)]
+        left = _let(tir, rest, lambda x: _polynomial(tir, x, series))
+        return left * scale(half) * scale(power - half)
+
+    return _let(tir, _within(tir, x, *_RANGE), powers)
