@@ -31,7 +31,7 @@ _FEW_ROWS: Final = 3
 """For which columns are not packed."""
 
 _VECTORS: Final = 12
-"""Of results in registers: most processors have sixteen."""
+"""Of results in registers: most processors have sixteen, and twice as many of 512 bits."""
 
 
 def write_kernel(
@@ -182,6 +182,7 @@ class _Kernel(_Loops):
         super().__init__(exprs)
         self.dtype = str(found.store.buffer.dtype)
         self.lanes = lanes = bits // exprs.framework.tvm.DataType(self.dtype).bits
+        self.vectors = _VECTORS * (2 if bits >= 512 else 1)
         along = exprs.slope(found.vector, found.columns, found.zeros)
         axes = found.rows, found.columns, found.sum
         rows, columns, self.terms = (exprs.known(exprs.size(each)) for each in axes)
@@ -211,7 +212,8 @@ class _Kernel(_Loops):
             wide = max(fit, default=2 * lanes)
             return rows or 1, columns if columns and columns <= most else wide
         vectors = min((3, 2), key=lambda x: -(-columns // (x * lanes)) * x) if columns else 2
-        high = 4 if vectors == 3 or (rows and rows % 4 == 0) else _VECTORS // vectors
+        high, few = self.vectors // vectors, self.vectors // 3
+        high = few if rows and rows % few == 0 else high
         return min(high, rows or high), min(vectors * lanes, columns or vectors * lanes)
 
     def write(self) -> None:
@@ -241,8 +243,9 @@ class _Kernel(_Loops):
         made = self.T.serial if self.has_gaps else self.T.vectorized
         return made(self.exprs.number(0), self.exprs.number(width))
 
-    def _room(self, count: AnyValue, scope: str) -> AnyValue:
-        held = self.T.alloc_buffer((count,), self.dtype, scope=scope, layout=None)
+    def _room(self, count: AnyValue) -> AnyValue:
+        # TVM puts what is small on the stack, but only in this scope.
+        held = self.T.alloc_buffer((count,), self.dtype, scope="global", layout=None)
         return self.T.buffer_proxy(held)
 
     def _count(self, axis: int) -> AnyValue:
@@ -278,7 +281,7 @@ class _Kernel(_Loops):
 
     def _block(self, batch: AnyValue, column: AnyValue) -> None:
         """Write the blocks of all rows at some columns."""
-        (high, wide), found = self.tile, self.found
+        high, wide = self.tile
         width = wide if self.has_gaps else min(self.lanes, wide)
         packed = self._pack(batch, column) if self.packed else None
         with self.loop(self._count(0)) as index:
@@ -297,13 +300,13 @@ class _Kernel(_Loops):
                     with self._vector(width) as lane:
                         env = self._env(batch, own, column + first + lane, at)
                         near = None if packed is None else packed[number * wide + first + lane]
-                        self._add(sums, cell * width + lane, env, near)
+                        self._add(sums[cell], lane, env, near)
 
             self._terms(add)
             for cell, (own, first) in enumerate(cells):
                 with self._vector(width) as lane:
                     env = self._env(batch, own, column + first + lane, {})
-                    self._store(env, sums[cell * width + lane])
+                    self._store(env, sums[cell][lane])
 
     def _add(self, sums: AnyValue, place: AnyValue, env: Env, packed: AnyValue = None) -> None:
         """Write that a term comes to a sum, one operand of which may be packed."""
@@ -313,16 +316,17 @@ class _Kernel(_Loops):
             term = self.exprs.at([first], env)[0] * term
         sums[place] = self.found.combine(sums[place], term)
 
-    def _begun(self, count: int, width: int) -> AnyValue:
-        made = self._room(count * width, "global")
-        for index in range(count):
+    def _begun(self, count: int, width: int) -> list[AnyValue]:
+        """Return vectors that sums begin with, each in room of its own, which are registers."""
+        made = [self._room(width) for _ in range(count)]
+        for each in made:
             with self._vector(width) as lane:
-                made[index * width + lane] = self.found.begin
+                each[lane] = self.found.begin
         return made
 
     def _sum_along(self, batch: AnyValue, cells: list[tuple[AnyValue, AnyValue]]) -> None:
         """Write a block whose vectors lie along the sum."""
-        exprs, size, most = self.exprs, self.sizes[3], _VECTORS // len(cells)
+        exprs, size, most = self.exprs, self.sizes[3], self.vectors // len(cells)
         fit = [x for x in (1, 2, 4) if x <= most and x * self.lanes <= (self.terms or math.inf)]
         width, done = self.lanes * max(fit), exprs.number(0)
         sums, others = self._begun(len(cells), width), self._begun(len(cells), 1)
@@ -332,26 +336,22 @@ class _Kernel(_Loops):
                 for cell, place in enumerate(cells):
                     with self._vector(step) as lane:
                         at = exprs.places(self.found.sum, first + number * step + lane)
-                        env = self._env(batch, *place, at)
-                        if step > 1:
-                            self._add(sums, cell * width + lane, env)
-                        else:
-                            self._add(others, cell, env)
+                        to = sums if step > 1 else others
+                        self._add(to[cell], lane, self._env(batch, *place, at))
             done = exprs.simplify(done + count * step)
-        for cell, place in enumerate(cells):
+        for held, other, place in zip(sums, others, cells, strict=True):
             half = width // 2
             while half:
                 with self._vector(half) as lane:
-                    here = cell * width + lane
-                    sums[here] = self.found.combine(sums[here], sums[here + half])
+                    held[lane] = self.found.combine(held[lane], held[lane + half])
                 half //= 2
-            total = self.found.combine(sums[cell * width], others[cell])
+            total = self.found.combine(held[0], other[0])
             self._store(self._env(batch, *place, {}), total)
 
     def _pack(self, batch: AnyValue, column: AnyValue) -> AnyValue:
         """Write copies of some columns, term by term, and return where they are."""
         exprs, found, wide = self.exprs, self.found, self.tile[1]
-        packed = self._room(exprs.simplify(self.sizes[3] * wide), "global")
+        packed = self._room(exprs.simplify(self.sizes[3] * wide))
 
         def copy(lane: AnyValue, number: AnyValue, env: Env) -> None:
             packed[number * wide + lane] = exprs.at([found.vector], env)[0]
@@ -361,21 +361,25 @@ class _Kernel(_Loops):
                 env = self._env(batch, 0, column, at)
                 copy(lane, number, {**env, last: env[last] + lane})
 
+        def in_runs(number: AnyValue, at: Env) -> None:
+            with self.loop((wide - 1) // exprs.known(length) + 2) as index:
+                first = (column // length + index) * length
+                low, high = exprs.tir.max(first - column, 0), exprs.tir.min(first + length - column, wide)
+                with self.T.serial(low, high) as lane:
+                    env = self._env(batch, 0, first, at)
+                    copy(lane, number, {**env, last: column + lane - first})
+
         def one_by_one() -> None:
             with self.loop(wide) as lane:
                 env = self._env(batch, 0, column + lane, {})
                 self._terms(lambda number, at: copy(lane, number, {**env, **at}))
 
         *_, (last, length) = found.columns or [(None, 1)]
-        near = exprs.slope(found.vector, found.columns[-1:], found.zeros) == 1
+        near = exprs.slope(found.vector, found.columns[-1:], found.zeros) in (1, 2, 3)
         if exprs.slope(found.vector, found.columns, found.zeros) == 1 and exprs.known(length):
             self._terms(in_vectors)
-        elif near and (exprs.known(length) or wide) >= wide:
-            with self.T.If(column % length + wide <= length):
-                with self.T.Then():
-                    self._terms(in_vectors)
-                with self.T.Else():
-                    one_by_one()
+        elif near and exprs.known(length):
+            self._terms(in_runs)
         else:
             one_by_one()
         return packed
