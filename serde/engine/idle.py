@@ -56,10 +56,6 @@ class IdleWorkers(Generic[Worker]):
         self._waiting.append((around, worker))
         return [self._waiting.pop(0)[1] for _ in self._waiting[_MOST:]]
 
-    def has(self, around: Hashable) -> bool:
-        """Whether one waits that was started in these surroundings."""
-        return any(each == around for each, _ in self._waiting)
-
     def take(self, around: Hashable) -> Worker | None:
         """Return a process that was started in these surroundings, None if none waits."""
         for each in reversed([each for each in self._waiting if each[0] == around]):

@@ -225,13 +225,12 @@ def _begin(
 def start_ahead(name: str, function: Callable[[], object]) -> None:
     """Have a process wait for a model, which calls a function of a module first, meanwhile.
 
-    Nothing is done where one waits already, or none may. An error is left to the model.
+    Nothing is done where none may wait. An error is left to the model.
     """
     around = _surroundings(name, None)
-    if around is None or not can_start() or _IDLE.has(around):
-        return
-    worker = WorkerProcess(name)
-    worker.release({"do": "prepare", "function": [function.__module__, function.__name__]})
+    if around is not None and can_start():
+        worker = _IDLE.take(around) or WorkerProcess(name)
+        worker.release({"do": "prepare", "function": [function.__module__, function.__name__]})
 
 
 def call_in_process(

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from math import factorial, log
 from typing import Any as AnyValue, Final
 
+import numpy as np
+
 from serde.relax.framework import Framework
 from serde.relax.reflection import dtype_of
 
@@ -49,7 +51,7 @@ def approximate(framework: Framework, function: AnyValue) -> AnyValue:
     tir = framework.tir
 
     def change(call: AnyValue) -> AnyValue:
-        name = str(getattr(call.op, "name", "")).rpartition(".")[2]
+        name = str(getattr(getattr(call, "op", None), "name", "")).rpartition(".")[2]
         if name not in ("exp", "sigmoid", *_QUOTIENTS) or dtype_of(call) != "float32":
             return call
         (x,) = call.args
@@ -57,7 +59,7 @@ def approximate(framework: Framework, function: AnyValue) -> AnyValue:
             return _quotient(tir, x, *_QUOTIENTS[name])
         return _exp(tir, x) if name == "exp" else 1.0 / (1.0 + _exp(tir, -x))
 
-    return function.with_body(framework.change_calls(function.body, change))
+    return function.with_body(framework.change_nodes(function.body, change))
 
 
 def _polynomial(tir: AnyValue, x: AnyValue, factors: Sequence[float]) -> AnyValue:
@@ -104,7 +106,7 @@ def _exp(tir: AnyValue, x: AnyValue) -> AnyValue:
         return _let(tir, x * (1 / log(2)) + _ROUNDING, lambda near: split(x, near))
 
     def split(x: AnyValue, near: AnyValue) -> AnyValue:
-        power = tir.reinterpret("int32", near) - tir.reinterpret("int32", tir.const(_ROUNDING, "float32"))
+        power = tir.reinterpret("int32", near) - int(np.float32(_ROUNDING).view(np.int32))
         half, whole = power >> tir.const(1, "int32"), near - _ROUNDING
         rest = x - whole * _LOG_2[0] - whole * _LOG_2[1]
         series = [1 / factorial(each) for each in range(_TERMS)]

@@ -12,7 +12,7 @@ from serde.relax.framework import Framework
 
 __all__ = [
     "Axes", "Contraction", "Env", "Expressions", "axes_of", "find_contraction", "find_reductions",
-    "inline", "is_reduction",
+    "inline", "stores_of",
 ]  # fmt: skip
 
 _REDUCTION: Final = 2
@@ -62,13 +62,28 @@ class Expressions:
         """Return the buffer that an expression reads, None if it is something else."""
         return getattr(expr, "source", getattr(expr, "buffer", None))
 
+    def _loads(self, expr: AnyValue) -> list[AnyValue]:
+        found: list[AnyValue] = []
+
+        def note(node: AnyValue) -> AnyValue:
+            if hasattr(node, "indices"):
+                found.append(node)
+            return node
+
+        self.framework.change_nodes(self.tir.Evaluate(expr), note)
+        return found
+
+    def read_by(self, expr: AnyValue) -> list[AnyValue]:
+        """Return the buffers that an expression reads."""
+        return [self.source(each) for each in self._loads(expr)]
+
     def slope(self, expr: AnyValue, axes: Axes, zeros: Env) -> int | None:
         """Return how far apart in memory neighbours along axes are, None if that varies.
 
         What an expression reads several times, or of several buffers, lies equally far apart, or
         is the same for neighbours.
         """
-        loads = self.framework.loads_of(expr)
+        loads = self._loads(expr)
         if not loads or not axes:
             return None
         step, found = self.tir.Var("step", "int64"), set[int | None]()
@@ -106,15 +121,17 @@ class Contraction:
     zeros: Env
 
 
-def is_reduction(block: AnyValue) -> bool:
-    """Whether a block sums, or the like."""
-    return any(each.iter_type == _REDUCTION for each in block.iter_vars)
-
-
 def axes_of(block: AnyValue, *, summed: bool = False) -> list[tuple[AnyValue, AnyValue]]:
     """Return the indices of what a block writes with their lengths, or those it sums over."""
     chosen = (each for each in block.iter_vars if (each.iter_type == _REDUCTION) is summed)
     return [(each.var, each.dom.extent) for each in chosen]
+
+
+def stores_of(block: AnyValue) -> list[AnyValue]:
+    """Return the statements of a block that store, where it does nothing else."""
+    statements = getattr(block.body, "seq", [block.body])
+    plain = all(hasattr(each, "value") for each in statements)
+    return [each for each in statements if plain and not hasattr(each, "var")]
 
 
 def inline(schedule: AnyValue) -> list[AnyValue]:
@@ -123,37 +140,19 @@ def inline(schedule: AnyValue) -> list[AnyValue]:
     Where there are several reductions, that is done only for what is read by one block.
     """
     children = schedule.get_child_blocks(schedule.get_sblock("root"))
-    several = sum(is_reduction(schedule.get(each)) for each in children) > 1
+    several = sum(bool(axes_of(schedule.get(each), summed=True)) for each in children) > 1
     for block in children:
         found = schedule.get(block)
         edge = "if_then_else" in str(getattr(getattr(found.body, "value", None), "op", ""))
         shared = several and len(schedule.get_consumers(block)) > 1
-        if not is_reduction(found) and not edge and not shared:  # Edges are asked for once.
+        if not axes_of(found, summed=True) and not edge and not shared:  # Edges are asked once.
             with suppress(Exception):  # Of the result.
                 schedule.compute_inline(block)
-    statements, blocks = schedule.mod["main"].body.block.body, list[AnyValue]()
-    for each in getattr(statements, "seq", [statements]):
-        block, loops = each, list[AnyValue]()
-        while hasattr(block, "loop_var"):
-            loops.append(block.loop_var)
-            block = block.body
-        if not _is_plain(block, loops):
-            return []
-        blocks.append(block.block)
-    return blocks
-
-
-def _is_plain(statement: AnyValue, loops: Sequence[AnyValue]) -> bool:
-    """Whether a statement in loops is a block of stores, whose indices they are."""
-    if len(getattr(statement, "iter_values", [None])) != len(loops):
-        return False
-    indices = zip(statement.iter_values, loops, strict=True)
-    stores = getattr(statement.block.body, "seq", [statement.block.body])
-    return (
-        all(x.same_as(y) for x, y in indices)
-        and all(each.iter_type in (0, _REDUCTION) for each in statement.block.iter_vars)
-        and all(hasattr(each, "value") for each in stores)
-    )
+    children = schedule.get_child_blocks(schedule.get_sblock("root"))
+    body, blocks = schedule.mod["main"].body.block.body, [schedule.get(each) for each in children]
+    looped = [len(schedule.get_loops(each)) for each in children]
+    whole = len(getattr(body, "seq", [body])) == len(blocks) and all(map(stores_of, blocks))
+    return blocks if whole and looped == [len(each.iter_vars) for each in blocks] else []
 
 
 def find_reductions(exprs: Expressions, block: AnyValue, batch: int) -> list[Contraction]:
@@ -161,35 +160,35 @@ def find_reductions(exprs: Expressions, block: AnyValue, batch: int) -> list[Con
 
     There is none if the block is none, or does something else.
     """
-    found: list[Contraction] = []
     spatial, summed = axes_of(block), axes_of(block, summed=True)
-    parts, begins = (getattr(x, "seq", [x]) for x in (block.body, block.init))
-    values = {each.var: each.value for each in parts if hasattr(each, "var")}
-    stores = [each for each in parts if not hasattr(each, "var")]
+    if not summed:
+        return []
+    values = {
+        each.var: each.value for each in getattr(block.body, "seq", ()) if hasattr(each, "var")
+    }
     long = [each for each in summed if exprs.known(each[1]) != 1] or summed[:1]
     several = [each for each in spatial[batch:] if exprs.known(each[1]) != 1]
     zeros = {x[0]: 0 for x in [*spatial, *summed] if exprs.known(x[1]) == 1 and x not in long}
-    for store, begin in zip(stores, begins, strict=True) if summed else ():
+    found, stores = list[Contraction](), stores_of(block)
+    for store, begin in zip(stores, getattr(block.init, "seq", [block.init]), strict=True):
         node, start = values.get(store.value, store.value), getattr(begin.value, "value", None)
-        kind = type(node).__name__
-        wanted = {"Add": (0,), "Mul": (1,), "Max": (start,), "Min": (start,)}.get(kind, ())
-        own = start in wanted and store.buffer.same_as(exprs.source(node.a))
-        if not own or any(not x.same_as(y) for x, (y, _) in zip(store.indices, spatial, strict=True)):
+        neutral = {"Add": (0,), "Mul": (1,), "Max": (start,), "Min": (start,)}
+        own = start in neutral.get(type(node).__name__, ())
+        own = own and store.buffer.same_as(exprs.source(node.a))
+        own = own and all(x.same_as(y) for x, (y, _) in zip(store.indices, spatial, strict=True))
+        if not own or any(x.buffer.same_as(y) for x in stores for y in exprs.read_by(node.b)):
             return []
-        found.append(
-            Contraction(
-                [], [], store, type(node), begin.value, None, node.b,
-                spatial[:batch], [], several, long, zeros,
-            )
-        )  # fmt: skip
+        kinds = type(node), begin.value, None, node.b
+        found.append(Contraction([], [], store, *kinds, spatial[:batch], [], several, long, zeros))
     return found
 
 
 def find_contraction(exprs: Expressions, blocks: Sequence[AnyValue]) -> Contraction | None:
     """Return the sum of products that blocks compute, None if it is something else."""
-    at = [index for index, each in enumerate(blocks) if is_reduction(each)]
+    at = [index for index, each in enumerate(blocks) if axes_of(each, summed=True)]
     found = find_reductions(exprs, blocks[at[0]], 0) if len(at) == 1 else []
-    if len(found) != 1 or (found[0].combine.__name__, type(found[0].vector).__name__) != ("Add", "Mul"):
+    kinds = [(each.combine.__name__, type(each.vector).__name__) for each in found]
+    if kinds != [("Add", "Mul")]:
         return None
     operands, several = (found[0].vector.a, found[0].vector.b), found[0].columns
     used = [exprs.tir.analysis.undefined_vars(exprs.tir.Evaluate(x), []) for x in operands]

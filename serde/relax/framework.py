@@ -169,22 +169,11 @@ class Framework:
                 write()
             return builder.get()
 
-    def change_calls(self, root: AnyValue, change: Callable[[AnyValue], AnyValue]) -> AnyValue:
-        """Return statements of TIR in which calls are others."""
+    def change_nodes(self, root: AnyValue, change: Callable[[AnyValue], AnyValue]) -> AnyValue:
+        """Return statements of TIR in which each node, the inner ones first, is what it becomes."""
         if hasattr(self.tir, "stmt_functor"):
-            return self.tir.stmt_functor.ir_transform(root, None, change, ["tirx.Call"])
-        map_ = importlib.import_module("tvm_ffi").structural_map
-        return map_(root, (self.tvm.ir.Call, change))
-
-    def loads_of(self, expr: AnyValue) -> list[AnyValue]:
-        """Return what an expression of TIR reads."""
-        found: list[AnyValue] = []
-        if hasattr(self.tir, "stmt_functor"):
-            self.tir.stmt_functor.post_order_visit(self.tir.Evaluate(expr), found.append)
-        else:
-            walk = importlib.import_module("tvm_ffi").structural_walk
-            walk(expr, (object, found.append))
-        return [x for x in found if hasattr(x, "indices") and hasattr(x, "buffer" if hasattr(x, "buffer") else "source")]
+            return self.tir.stmt_functor.ir_transform(root, None, change)
+        return importlib.import_module("tvm_ffi").structural_map(root, change)
 
     def extern(
         self,

@@ -16,8 +16,15 @@ from typing import Any as AnyValue, Final
 
 from serde.core import replace
 from serde.relax.contractions import (
-    Axes, Contraction, Env, Expressions, axes_of, find_contraction, find_reductions,
-)  # fmt: skip
+    Axes,
+    Contraction,
+    Env,
+    Expressions,
+    axes_of,
+    find_contraction,
+    find_reductions,
+    stores_of,
+)  # fmt: skip  # isort: skip
 
 __all__ = ["write_kernel"]
 
@@ -116,35 +123,29 @@ class _Rows(_Loops):
 
     def __init__(self, exprs: Expressions, blocks: Sequence[AnyValue], bits: int) -> None:
         super().__init__(exprs)
-        self.blocks, self.summed = blocks, [axes_of(each, summed=True) for each in blocks]
-        last = max((i for i, each in enumerate(self.summed) if each), default=-1)
-        self.rank, self.count = 0, len(blocks)
-        for count in (len(blocks), last + 1) if last >= 0 else ():
-            ranks = range(min((len(axes_of(each)) for each in blocks[:count]), default=0), 0, -1)
-            fitting = (rank for rank in ranks if self._fits(blocks[:count], rank))
-            if self.rank == 0 and (rank := next(fitting, 0)):
-                self.rank, self.count = rank, count
-        if self.rank and exprs.known(exprs.size(axes_of(blocks[0])[: self.rank])) == 1:
+        summed = [axes_of(each, summed=True) for each in blocks]
+        ranks = range(min(len(axes_of(each)) for each in blocks) if any(summed) else 0, 0, -1)
+        self.rank = next((rank for rank in ranks if self._fits(blocks, rank)), 0)
+        self.rows = exprs.size(axes_of(blocks[0])[: self.rank])
+        if exprs.known(self.rows) == 1:
             self.rank = 0
         reduced = [find_reductions(exprs, each, self.rank) for each in blocks]
-        self.kernels = [[_Kernel(exprs, x, bits, self.rank) for x in each] for each in reduced]
-        self.is_known = [*map(bool, reduced)] == [*map(bool, self.summed)]
+        kernels = [[_Kernel(exprs, x, bits, self.rank) for x in each] for each in reduced]
+        self.stages = [*zip(blocks, kernels, strict=True)]
+        self.is_known = [*map(bool, kernels)] == [*map(bool, summed)]
 
     def _fits(self, blocks: Sequence[AnyValue], rank: int) -> bool:
         """Whether a row, of the first so many indices, needs nothing of another row."""
-        exprs, lengths = self.exprs, [each for _, each in axes_of(blocks[0])[:rank]]
-        stores = [x for each in blocks for x in getattr(each.body, "seq", [each.body])]
-        written = [each.buffer for each in stores if hasattr(each, "buffer")]
+        exprs, first = self.exprs, axes_of(blocks[0])[:rank]
+        written = [store.buffer for each in blocks for store in stores_of(each)]
         for block in blocks:
-            axes = axes_of(block)[:rank]
-            inner = [x for x in block.reads if any(exprs.source(x).same_as(y) for y in written)]
-            sums = find_reductions(exprs, block, rank)
-            alike = zip(axes, lengths, strict=True)
-            if not all(exprs.framework.are_equal(own[1], length) for own, length in alike):
+            axes, at = axes_of(block)[:rank], [*block.writes]
+            at += (x for x in block.reads if any(exprs.source(x).same_as(y) for y in written))
+            pairs = zip(axes, first, strict=True)
+            alike = all(exprs.framework.are_equal(x, y) for (_, x), (_, y) in pairs)
+            if not alike or not all(_is_at(exprs, each, axes) for each in at):
                 return False
-            if not all(_is_at(exprs, each, axes) for each in [*inner, *block.writes]):
-                return False
-            for each in sums:  # Vectors do not lie along rows.
+            for each in find_reductions(exprs, block, rank):  # Vectors do not lie along rows.
                 along = exprs.slope(each.vector, axes[-1:], each.zeros)
                 if along == 1 and exprs.slope(each.vector, each.sum, each.zeros) != 1:
                     return False
@@ -152,27 +153,20 @@ class _Rows(_Loops):
 
     def write(self) -> None:
         """Write the statements."""
-        rows = self.exprs.size(axes_of(self.blocks[0])[: self.rank])
-        if self.rank:
-            with self.loop(rows, *self._work()) as row:
-                self._write(self.blocks[: self.count], row)
-        self._write(self.blocks[self.count if self.rank else 0 :])
+        if not self.rank:
+            self._write_stages(0)
+            return
+        block = self.stages[0][0]
+        work = (each for _, each in [*axes_of(block), *axes_of(block, summed=True)])
+        with self.loop(self.rows, *work) as row:
+            self._write_stages(self.rank, row)
 
-    def _work(self) -> list[AnyValue]:
-        """Return how many numbers there are in all, as factors."""
-        sizes = [
-            self.exprs.known(self.exprs.size([*axes_of(each), *summed]))
-            for each, summed in zip(self.blocks, self.summed, strict=True)
-        ]
-        return [None if None in sizes else sum(sizes)]
-
-    def _write(self, blocks: Sequence[AnyValue], row: AnyValue = None) -> None:
-        for block in blocks:
-            kernels = next(k for x, k in zip(self.blocks, self.kernels, strict=True) if x is block)
+    def _write_stages(self, done: int, row: AnyValue = 0) -> None:
+        for block, kernels in self.stages:
             for kernel in kernels:
-                kernel.sums(row)
+                kernel.sums(row, threads=not done)
             if not kernels:
-                self.copy(block, 0 if row is None else self.rank, 0 if row is None else row)
+                self.copy(block, done, row)
 
 
 class _Kernel(_Loops):
@@ -224,13 +218,12 @@ class _Kernel(_Loops):
         for each in self.found.after if self.last is None else ():
             self.copy(each)
 
-    def sums(self, row: AnyValue = None) -> None:
-        """Write the sums, of one row if it is given."""
-        count = self._count(1)
-        work = self.sizes if row is None else ()
-        with self.loop(self.exprs.simplify(self.inside * count), *work) as task:
-            batch = task // count if row is None else row * self.inside + task // count
-            self._block(self.exprs.simplify(batch), self._start(1, task % count))
+    def sums(self, row: AnyValue = 0, *, threads: bool = True) -> None:
+        """Write the sums of one row."""
+        simplify, count = self.exprs.simplify, self._count(1)
+        with self.loop(simplify(self.inside * count), *(self.sizes if threads else ())) as task:
+            batch = simplify(row * self.inside + task // count)
+            self._block(batch, self._start(1, task % count))
 
     def _store(self, env: Env, value: AnyValue) -> None:
         """Write a sum, and what is made of it."""
@@ -363,11 +356,11 @@ class _Kernel(_Loops):
 
         def in_runs(number: AnyValue, at: Env) -> None:
             with self.loop((wide - 1) // exprs.known(length) + 2) as index:
-                first = (column // length + index) * length
-                low, high = exprs.tir.max(first - column, 0), exprs.tir.min(first + length - column, wide)
+                first = (column // length + index) * length - column
+                low, high = exprs.tir.max(first, 0), exprs.tir.min(first + length, wide)
                 with self.T.serial(low, high) as lane:
-                    env = self._env(batch, 0, first, at)
-                    copy(lane, number, {**env, last: column + lane - first})
+                    env = self._env(batch, 0, column + first, at)
+                    copy(lane, number, {**env, last: lane - first})
 
         def one_by_one() -> None:
             with self.loop(wide) as lane:

@@ -14,8 +14,8 @@ from serde.relax.model import RelaxModel
 from serde.relax.reflection import name_of
 
 __all__ = [
-    "copied_array", "names_of", "operators_of", "share", "shared_array", "summary_of", "summary_of_tensor",
-    "to_live", "to_tensor",
+    "copied_array", "names_of", "operators_of", "share", "shared_array", "summary_of",
+    "summary_of_tensor", "to_live", "to_tensor",
 ]  # fmt: skip
 
 _ALIGNMENT: Final = 64

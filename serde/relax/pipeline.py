@@ -11,7 +11,7 @@ from typing import Any as AnyValue, Final
 
 from serde.errors import OptionError
 from serde.relax.approximations import approximate
-from serde.relax.contractions import Expressions, inline, is_reduction
+from serde.relax.contractions import Expressions, axes_of, inline
 from serde.relax.framework import Framework, load
 from serde.relax.kernels import write_kernel
 
@@ -143,7 +143,7 @@ def _rewritten(framework: Framework, function: AnyValue, target: AnyValue) -> An
         axes, loops = schedule.get(block).iter_vars, schedule.get_loops(block)
         lengths = [exprs.known(each.dom.extent) for each in axes]
         count = next((i for i, x in enumerate(axes) if x.iter_type), len(axes))
-        outer = loops[: count if is_reduction(schedule.get(block)) else count - 1]
+        outer = loops[: count if axes_of(schedule.get(block), summed=True) else count - 1]
         long = math.prod(x or _LONG for x in lengths) >= _LONG
         if outer and long and len(loops) == len(axes):
             schedule.parallel(schedule.fuse(*outer))
