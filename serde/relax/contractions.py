@@ -134,7 +134,7 @@ def stores_of(block: AnyValue) -> list[AnyValue]:
     return [each for each in statements if plain and not hasattr(each, "var")]
 
 
-def inline(schedule: AnyValue) -> list[AnyValue]:
+def inline(exprs: Expressions, schedule: AnyValue) -> list[AnyValue]:
     """Inline what is elementwise and return the blocks that are left, none if more is left.
 
     Where there are several reductions, that is done only for what is read by one block.
@@ -150,9 +150,12 @@ def inline(schedule: AnyValue) -> list[AnyValue]:
                 schedule.compute_inline(block)
     children = schedule.get_child_blocks(schedule.get_sblock("root"))
     body, blocks = schedule.mod["main"].body.block.body, [schedule.get(each) for each in children]
-    looped = [len(schedule.get_loops(each)) for each in children]
     whole = len(getattr(body, "seq", [body])) == len(blocks) and all(map(stores_of, blocks))
-    return blocks if whole and looped == [len(each.iter_vars) for each in blocks] else []
+    for name, block in zip(children, blocks, strict=True):
+        lengths = [exprs.known(each.dom.extent) for each in block.iter_vars]
+        missing = len(lengths) - len(schedule.get_loops(name))  # An index may be a zero.
+        whole = whole and missing in (0, lengths.count(1))
+    return blocks if whole else []
 
 
 def find_reductions(exprs: Expressions, block: AnyValue, batch: int) -> list[Contraction]:

@@ -355,7 +355,7 @@ class _Kernel(_Loops):
                 copy(lane, number, {**env, last: env[last] + lane})
 
         def in_runs(number: AnyValue, at: Env) -> None:
-            with self.loop((wide - 1) // exprs.known(length) + 2) as index:
+            with self.loop((wide - 1) // (exprs.known(length) or wide) + 2) as index:
                 first = (column // length + index) * length - column
                 low, high = exprs.tir.max(first, 0), exprs.tir.min(first + length, wide)
                 with self.T.serial(low, high) as lane:

@@ -136,7 +136,7 @@ def _rewritten(framework: Framework, function: AnyValue, target: AnyValue) -> An
     exprs = Expressions(framework)
     has = framework.tvm.get_global_func("target.llvm_cpu_has_feature")
     bits = next(bits for name, bits in _WIDTHS if not name or has(name, target))
-    blocks = inline(schedule)
+    blocks = inline(exprs, schedule)
     if written := write_kernel(exprs, schedule.mod["main"], blocks, bits):
         return written
     for block in schedule.get_child_blocks(schedule.get_sblock("root")):
