@@ -6,7 +6,8 @@ roundings: an exponential to a unit in the last place, a tangent or an error fun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import reduce
 from math import factorial, log
 from typing import Any as AnyValue, Final
 
@@ -50,11 +51,11 @@ def approximate(framework: Framework, function: AnyValue) -> AnyValue:
     """Return a function of TIR in which exponentials are arithmetic."""
     tir = framework.tir
 
-    def change(call: AnyValue) -> AnyValue:
-        name = str(getattr(getattr(call, "op", None), "name", "")).rpartition(".")[2]
-        if name not in ("exp", "sigmoid", *_QUOTIENTS) or dtype_of(call) != "float32":
-            return call
-        (x,) = call.args
+    def change(node: AnyValue) -> AnyValue:
+        name = str(getattr(getattr(node, "op", None), "name", "")).rpartition(".")[2]
+        if name not in ("exp", "sigmoid", *_QUOTIENTS) or dtype_of(node) != "float32":
+            return node
+        (x,) = node.args
         if name in _QUOTIENTS:
             return _quotient(tir, x, *_QUOTIENTS[name])
         return _exp(tir, x) if name == "exp" else 1.0 / (1.0 + _exp(tir, -x))
@@ -63,10 +64,8 @@ def approximate(framework: Framework, function: AnyValue) -> AnyValue:
 
 
 def _polynomial(tir: AnyValue, x: AnyValue, factors: Sequence[float]) -> AnyValue:
-    found = tir.const(factors[-1], "float32")
-    for each in reversed(factors[:-1]):
-        found = found * x + each
-    return found
+    last = tir.const(factors[-1], "float32")
+    return reduce(lambda sum_, each: sum_ * x + each, reversed(factors[:-1]), last)
 
 
 def _within(tir: AnyValue, x: AnyValue, least: float, most: float) -> AnyValue:
@@ -75,42 +74,29 @@ def _within(tir: AnyValue, x: AnyValue, least: float, most: float) -> AnyValue:
     return tir.Select(x < low, low, tir.Select(x > high, high, x))
 
 
-def _let(tir: AnyValue, value: AnyValue, make: Callable[[AnyValue], AnyValue]) -> AnyValue:
-    """Return what is made of a number that is computed once."""
-    variable = tir.Var("x", "float32")
-    return tir.Let(variable, value, make(variable))
-
-
 def _quotient(
-    tir: AnyValue, x: AnyValue, most: float, above: Sequence[float], below: Sequence[float]
+    tir: AnyValue, given: AnyValue, most: float, above: Sequence[float], below: Sequence[float]
 ) -> AnyValue:
     """Return a function that goes from -1 to 1, which it is where its polynomials end."""
-
-    def divide(x: AnyValue) -> AnyValue:
-        one, other = (_polynomial(tir, x * x, each) for each in (above, below))
-        found = _let(tir, x * one / other, lambda y: _within(tir, y, -1.0, 1.0))
-        low, high = (tir.const(each, "float32") for each in (-1.0, 1.0))
-        return tir.Select(x < -most, low, tir.Select(x > most, high, found))
-
-    return _let(tir, x, divide)
+    x, y = (tir.Var(name, "float32") for name in "xy")
+    one, other = (_polynomial(tir, x * x, each) for each in (above, below))
+    low, high = (tir.const(each, "float32") for each in (-1.0, 1.0))
+    found = tir.Select(x < -most, low, tir.Select(x > most, high, _within(tir, y, -1.0, 1.0)))
+    return tir.Let(x, given, tir.Let(y, x * one / other, found))
 
 
-def _exp(tir: AnyValue, x: AnyValue) -> AnyValue:
+def _exp(tir: AnyValue, given: AnyValue) -> AnyValue:
     """Return a power of two, by its bits and in two factors, times what is left of the number."""
-
-    def scale(power: AnyValue) -> AnyValue:
-        return tir.reinterpret("float32", (power + 127) << tir.const(23, "int32"))
-
-    def powers(x: AnyValue) -> AnyValue:
-        # Behind so large a number there is no room for a fraction: it is rounded.
-        return _let(tir, x * (1 / log(2)) + _ROUNDING, lambda near: split(x, near))
-
-    def split(x: AnyValue, near: AnyValue) -> AnyValue:
-        power = tir.reinterpret("int32", near) - int(np.float32(_ROUNDING).view(np.int32))
-        half, whole = power >> tir.const(1, "int32"), near - _ROUNDING
-        rest = x - whole * _LOG_2[0] - whole * _LOG_2[1]
-        series = [1 / factorial(each) for each in range(_TERMS)]
-        left = _let(tir, rest, lambda x: _polynomial(tir, x, series))
-        return left * scale(half) * scale(power - half)
-
-    return _let(tir, _within(tir, x, *_RANGE), powers)
+    x, near, rest = (tir.Var(name, "float32") for name in ("x", "near", "rest"))
+    power = tir.reinterpret("int32", near) - int(np.float32(_ROUNDING).view(np.int32))
+    half, whole = power >> tir.const(1, "int32"), near - _ROUNDING
+    one, other = (
+        tir.reinterpret("float32", (each + 127) << tir.const(23, "int32"))
+        for each in (half, power - half)
+    )
+    series = [1 / factorial(each) for each in range(_TERMS)]
+    found = _polynomial(tir, rest, series) * one * other
+    found = tir.Let(rest, x - whole * _LOG_2[0] - whole * _LOG_2[1], found)
+    # Behind so large a number there is no room for a fraction: it is rounded.
+    found = tir.Let(near, x * (1 / log(2)) + _ROUNDING, found)
+    return tir.Let(x, _within(tir, given, *_RANGE), found)

@@ -62,7 +62,8 @@ class Expressions:
         """Return the buffer that an expression reads, None if it is something else."""
         return getattr(expr, "source", getattr(expr, "buffer", None))
 
-    def _loads(self, expr: AnyValue) -> list[AnyValue]:
+    def loads(self, expr: AnyValue) -> list[AnyValue]:
+        """Return what an expression reads."""
         found: list[AnyValue] = []
 
         def note(node: AnyValue) -> AnyValue:
@@ -73,17 +74,13 @@ class Expressions:
         self.framework.change_nodes(self.tir.Evaluate(expr), note)
         return found
 
-    def read_by(self, expr: AnyValue) -> list[AnyValue]:
-        """Return the buffers that an expression reads."""
-        return [self.source(each) for each in self._loads(expr)]
-
     def slope(self, expr: AnyValue, axes: Axes, zeros: Env) -> int | None:
         """Return how far apart in memory neighbours along axes are, None if that varies.
 
         What an expression reads several times, or of several buffers, lies equally far apart, or
         is the same for neighbours.
         """
-        loads = self._loads(expr)
+        loads = self.loads(expr)
         if not loads or not axes:
             return None
         step, found = self.tir.Var("step", "int64"), set[int | None]()
@@ -134,7 +131,7 @@ def stores_of(block: AnyValue) -> list[AnyValue]:
     return [each for each in statements if plain and not hasattr(each, "var")]
 
 
-def inline(exprs: Expressions, schedule: AnyValue) -> list[AnyValue]:
+def inline(schedule: AnyValue) -> list[AnyValue]:
     """Inline what is elementwise and return the blocks that are left, none if more is left.
 
     Where there are several reductions, that is done only for what is read by one block.
@@ -150,12 +147,9 @@ def inline(exprs: Expressions, schedule: AnyValue) -> list[AnyValue]:
                 schedule.compute_inline(block)
     children = schedule.get_child_blocks(schedule.get_sblock("root"))
     body, blocks = schedule.mod["main"].body.block.body, [schedule.get(each) for each in children]
+    kinds = {each.iter_type for block in blocks for each in block.iter_vars}
     whole = len(getattr(body, "seq", [body])) == len(blocks) and all(map(stores_of, blocks))
-    for name, block in zip(children, blocks, strict=True):
-        lengths = [exprs.known(each.dom.extent) for each in block.iter_vars]
-        missing = len(lengths) - len(schedule.get_loops(name))  # An index may be a zero.
-        whole = whole and missing in (0, lengths.count(1))
-    return blocks if whole else []
+    return blocks if whole and kinds <= {0, _REDUCTION} else []
 
 
 def find_reductions(exprs: Expressions, block: AnyValue, batch: int) -> list[Contraction]:
@@ -179,7 +173,8 @@ def find_reductions(exprs: Expressions, block: AnyValue, batch: int) -> list[Con
         own = start in neutral.get(type(node).__name__, ())
         own = own and store.buffer.same_as(exprs.source(node.a))
         own = own and all(x.same_as(y) for x, (y, _) in zip(store.indices, spatial, strict=True))
-        if not own or any(x.buffer.same_as(y) for x in stores for y in exprs.read_by(node.b)):
+        read = map(exprs.source, exprs.loads(node.b) if own else ())
+        if not own or any(x.buffer.same_as(y) for y in read for x in stores):
             return []
         kinds = type(node), begin.value, None, node.b
         found.append(Contraction([], [], store, *kinds, spatial[:batch], [], several, long, zeros))

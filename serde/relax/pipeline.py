@@ -136,15 +136,13 @@ def _rewritten(framework: Framework, function: AnyValue, target: AnyValue) -> An
     exprs = Expressions(framework)
     has = framework.tvm.get_global_func("target.llvm_cpu_has_feature")
     bits = next(bits for name, bits in _WIDTHS if not name or has(name, target))
-    blocks = inline(exprs, schedule)
+    blocks = inline(schedule)
     if written := write_kernel(exprs, schedule.mod["main"], blocks, bits):
         return written
-    for block in schedule.get_child_blocks(schedule.get_sblock("root")):
-        axes, loops = schedule.get(block).iter_vars, schedule.get_loops(block)
-        lengths = [exprs.known(each.dom.extent) for each in axes]
-        count = next((i for i, x in enumerate(axes) if x.iter_type), len(axes))
-        outer = loops[: count if axes_of(schedule.get(block), summed=True) else count - 1]
+    for name in schedule.get_child_blocks(schedule.get_sblock("root")):
+        block, loops = schedule.get(name), schedule.get_loops(name)
+        lengths = [exprs.known(each.dom.extent) for each in block.iter_vars]
         long = math.prod(x or _LONG for x in lengths) >= _LONG
-        if outer and long and len(loops) == len(axes):
-            schedule.parallel(schedule.fuse(*outer))
+        if axes_of(block) and long and len(loops) == len(lengths):
+            schedule.parallel(schedule.fuse(*loops[: len(axes_of(block))]))
     return schedule.mod["main"]
