@@ -36,7 +36,7 @@ from serde.errors import CheckError, MissingDependency
 
 __all__ = [
     "EngineEnded", "ProcessEngine", "WorkerProcess", "call_in_process", "can_start",
-    "temporary_files_in",
+    "start_ahead", "temporary_files_in",
 ]  # fmt: skip
 
 _MAIN = (
@@ -89,14 +89,18 @@ class WorkerProcess:
         """End the process, whatever it does."""
         self._end()
 
-    def release(self) -> None:
-        """Have the process wait for another model, or end it if something failed there."""
+    def release(self, last: Mapping[str, AnyValue] | None = None) -> None:
+        """Have the process wait for another model, or end it if something failed there.
+
+        Args:
+            last: A request that has no answer; that it lets go of its model if left out.
+        """
         stream = self._process.stdin
         if self._surroundings is None or self._failed or stream is None or not self._end.alive:
             self.close()
             return
         try:
-            send(stream, {"do": "close"})
+            send(stream, last or {"do": "close"})
             self._errors.seek(0)  # The process writes on where this one is.
             self._errors.truncate()
         except OSError:  # It has ended.
@@ -216,6 +220,17 @@ def _begin(
             return waiting, waiting.begin(header, weights)
     worker = WorkerProcess(name, environment)
     return worker, worker.begin(header, weights)
+
+
+def start_ahead(name: str, function: Callable[[], object]) -> None:
+    """Have a process wait for a model, which calls a function of a module first, meanwhile.
+
+    Nothing is done where none may wait. An error is left to the model.
+    """
+    around = _surroundings(name, None)
+    if around is not None and can_start():
+        worker = _IDLE.take(around) or WorkerProcess(name)
+        worker.release({"do": "prepare", "function": [function.__module__, function.__name__]})
 
 
 def call_in_process(

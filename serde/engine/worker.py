@@ -8,6 +8,7 @@ model ends after a while.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import queue
@@ -60,15 +61,17 @@ def _answer(engine: AnyValue, request: Request, answers: IO[bytes]) -> AnyValue:
     try:
         if header["do"] == "close":
             return None
+        if header["do"] == "prepare":
+            with contextlib.suppress(Exception):  # The model is told of it.
+                _function(header["function"])()
+            return engine
         if header["do"] == "open":
-            module, function = header["opener"]
-            engine = getattr(importlib.import_module(module), function)(header["request"], arrays)
+            engine = _function(header["opener"])(header["request"], arrays)
             known = {"inputs": dict(engine.inputs), "outputs": list(engine.outputs)}
             send(answers, {"name": engine.name, **known})
         elif header["do"] == "call":
-            module, name = header["function"]
-            function = getattr(importlib.import_module(module), name)
-            send(answers, {"answer": function(header["request"], arrays)})
+            answer = _function(header["function"])(header["request"], arrays)
+            send(answers, {"answer": answer})
         else:
             send(answers, {}, _run(engine, dict(zip(header["names"], arrays, strict=True))))
     except MissingDependency as error:
@@ -78,6 +81,12 @@ def _answer(engine: AnyValue, request: Request, answers: IO[bytes]) -> AnyValue:
     except Exception as error:
         send(answers, {"failed": first_line(error)})
     return engine
+
+
+def _function(place: Sequence[str]) -> AnyValue:
+    """Return a function by its module, which is imported, and its name."""
+    module, name = place
+    return getattr(importlib.import_module(module), name)
 
 
 def _leave_no_core() -> None:

@@ -11,11 +11,12 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any as AnyValue, Final
 
 from serde.core import Array, Weight, dataclass, replace
-from serde.engine.process import call_in_process, can_start
+from serde.engine.process import call_in_process, can_start, start_ahead
 from serde.errors import CheckError, CompileError, OptionError
 from serde.io.pairs import mark_of
 from serde.relax.framework import Framework, load
@@ -25,7 +26,7 @@ from serde.relax.model import RelaxModel
 from serde.relax.options import LibraryExportOptions
 from serde.relax.pipeline import apply_pipeline, compile_fast, host_target
 
-__all__ = ["CompilableModel", "build", "compile_library", "read_target"]
+__all__ = ["CompilableModel", "build", "compile_library", "compile_soon", "read_target"]
 
 _MOST_BYTES: Final = 2**31 - 2**24
 """Of constants: what is farther away the code of a library cannot reach."""
@@ -93,6 +94,12 @@ def build(
     except Exception as error:
         told = framework.last_line(error)
         raise CheckError(f"tvm {framework.version} refuses the module: {told}") from error
+
+
+def compile_soon() -> None:
+    """Have the process that compiles import TVM while this one does, or converts the model."""
+    if find_spec("tvm") is not None:
+        start_ahead("tvm", load)
 
 
 def compile_library(model: CompilableModel, path: Path) -> Interface:

@@ -179,6 +179,12 @@ class Framework:
                 write()
             return builder.get()
 
+    def change_nodes(self, root: AnyValue, change: Callable[[AnyValue], AnyValue]) -> AnyValue:
+        """Return statements of TIR in which each node, the inner ones first, is what it becomes."""
+        if hasattr(self.tir, "stmt_functor"):
+            return self.tir.stmt_functor.ir_transform(root, None, change)
+        return importlib.import_module("tvm_ffi").structural_map(root, change)
+
     def extern(
         self,
         name: str,

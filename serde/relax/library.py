@@ -43,9 +43,10 @@ class LibraryBridge(WriteOnlyBridge["CompilableModel", LibraryExportOptions]):
         self, model: RelayModel, options: LibraryExportOptions, *, report: Report
     ) -> CompilableModel:
         """Return the model as a module of Relax, whose weights are parameters."""
-        from serde.relax.compiling import CompilableModel, read_target
+        from serde.relax.compiling import CompilableModel, compile_soon, read_target
         from serde.relax.exporter import from_relay
 
+        compile_soon()
         target = None if options.tvm_target is None else read_target(options.tvm_target)
         module = from_relay(model, replace(options, freeze_vars=False), report)
         return CompilableModel(module, options, target)
@@ -65,12 +66,13 @@ class LibraryBridge(WriteOnlyBridge["CompilableModel", LibraryExportOptions]):
         overwrite: bool = False,
     ) -> None:
         """Refuse a path that cannot be written, and a target that TVM does not know."""
-        from serde.relax.compiling import read_target
+        from serde.relax.compiling import compile_soon, read_target
         from serde.relax.runnable import params_path
 
         files = [path] if options.freeze_vars else [params_path(path), path]
         check_files(files, sources=sources)
         self.check_suffix(path, self.suffixes)
+        compile_soon()
         read_target(options.tvm_target)
 
     def save(

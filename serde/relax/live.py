@@ -8,14 +8,14 @@ from typing import Any as AnyValue, Final
 import numpy as np
 
 from serde.bridge.summary import ModelSummary, TensorNames, TensorSummary
-from serde.core.weights import Array, Weight, dtype_name, numpy_dtype, read_aligned
+from serde.core.weights import Array, Weight, dtype_name, empty_aligned, numpy_dtype, read_aligned
 from serde.relax.framework import Framework, load
 from serde.relax.model import RelaxModel
 from serde.relax.reflection import name_of, result_leaves
 
 __all__ = [
-    "from_results", "names_of", "operators_of", "share", "shared_array", "summary_of",
-    "summary_of_tensor", "to_argument", "to_live", "to_tensor",
+    "copied_array", "from_results", "names_of", "operators_of", "share", "shared_array",
+    "summary_of", "summary_of_tensor", "to_argument", "to_live", "to_tensor",
 ]  # fmt: skip
 
 _ALIGNMENT: Final = 64
@@ -52,14 +52,25 @@ def to_tensor(framework: Framework, weight: Weight) -> AnyValue:
 def share(framework: Framework, data: Array) -> AnyValue:
     """Return an array as a tensor of TVM, which shares its memory where TVM allows that."""
     data = np.asarray(data, order="C")
-    if data.ctypes.data % _ALIGNMENT or not data.flags.writeable or not data.size:
+    if not data.size:
         return framework.tvm.runtime.tensor(data)
     name = dtype_name(data.dtype)
+    if data.ctypes.data % _ALIGNMENT or not data.flags.writeable:
+        held = empty_aligned(data.shape, name)
+        held[...] = data
+        data = held
     if name in _PLAIN:
         return framework.tvm.runtime.from_dlpack(data)
     # NumPy has no DLPack of the elements of ml_dtypes: these are seen as integers on the way.
     numbers = framework.tvm.runtime.from_dlpack(data.view(f"u{data.dtype.itemsize}"))
     return numbers._create_view(data.shape, name)
+
+
+def copied_array(tensor: AnyValue) -> Array:
+    """Return the values of a tensor of TVM, in memory of their own."""
+    shared = shared_array(tensor)
+    found: Array = tensor.numpy() if shared is None else shared.copy()
+    return found
 
 
 def shared_array(tensor: AnyValue) -> Array | None:

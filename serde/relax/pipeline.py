@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from typing import Any as AnyValue, Final
 
 from serde.errors import OptionError
-from serde.relax.contractions import Expressions, find_contraction, is_reduction
+from serde.relax.approximations import approximate
+from serde.relax.contractions import Expressions, axes_of, inline
 from serde.relax.framework import Framework, load
 from serde.relax.kernels import write_kernel
 
@@ -99,7 +100,7 @@ def compile_fast(
         if target.kind.name != "llvm" or not _has_open_loops(framework, function):
             continue
         try:
-            better[variable] = _rewritten(framework, function, target)
+            better[variable] = approximate(framework, _rewritten(framework, function, target))
         except Exception as error:  # What cannot be written better stays as it is.
             failed.append(f"{variable.name_hint}: {framework.last_line(error)}")
     compile_, made = framework.tvm.compile, framework.tvm.IRModule
@@ -133,17 +134,15 @@ def _rewritten(framework: Framework, function: AnyValue, target: AnyValue) -> An
     """Return a function with better loops; of what sums no products, the outer run in threads."""
     schedule = importlib.import_module("tvm.s_tir").Schedule(function)
     exprs = Expressions(framework)
-    if found := find_contraction(exprs, schedule):
-        has = framework.tvm.get_global_func("target.llvm_cpu_has_feature")
-        return write_kernel(
-            exprs, found, next(bits for name, bits in _WIDTHS if not name or has(name, target))
-        )
-    for block in schedule.get_child_blocks(schedule.get_sblock("root")):
-        axes, loops = schedule.get(block).iter_vars, schedule.get_loops(block)
-        lengths = [exprs.known(each.dom.extent) for each in axes]
-        count = next((i for i, x in enumerate(axes) if x.iter_type), len(axes))
-        outer = loops[: count if is_reduction(schedule.get(block)) else count - 1]
+    has = framework.tvm.get_global_func("target.llvm_cpu_has_feature")
+    bits = next(bits for name, bits in _WIDTHS if not name or has(name, target))
+    blocks = inline(schedule)
+    if written := write_kernel(exprs, schedule.mod["main"], blocks, bits):
+        return written
+    for name in schedule.get_child_blocks(schedule.get_sblock("root")):
+        block, loops = schedule.get(name), schedule.get_loops(name)
+        lengths = [exprs.known(each.dom.extent) for each in block.iter_vars]
         long = math.prod(x or _LONG for x in lengths) >= _LONG
-        if outer and long and len(loops) == len(axes):
-            schedule.parallel(schedule.fuse(*outer))
+        if axes_of(block) and long and len(loops) == len(lengths):
+            schedule.parallel(schedule.fuse(*loops[: len(axes_of(block))]))
     return schedule.mod["main"]

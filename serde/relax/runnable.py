@@ -29,7 +29,7 @@ from serde.relax.compiling import CompilableModel, compile_library
 from serde.relax.framework import Framework, load
 from serde.relax.generating import generate
 from serde.relax.interface import FUNCTION, Interface
-from serde.relax.live import share
+from serde.relax.live import copied_array, share
 from serde.relax.pipeline import host_target
 from serde.relay.ir import Any, TensorType
 from serde.relay.run.binding import as_value
@@ -127,7 +127,7 @@ class Runnable:
         """
         given = bind_inputs(self.inputs, args, named)
         arrays = {name: as_value(given[name], type_, name) for name, type_ in self._types.items()}
-        return [each.numpy() for each in self._results(arrays)]
+        return [*map(copied_array, self._results(arrays))]
 
     __call__ = run
 

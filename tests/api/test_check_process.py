@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import operator
 import os
 import re
 import signal
@@ -20,6 +21,7 @@ from support.tiers import first_of
 
 from serde.bridge.formats import get_bridge
 from serde.core.weights import numpy_dtype
+from serde.engine import process
 from serde.engine.base import run_engine
 from serde.engine.process import EngineEnded, ProcessEngine
 from serde.errors import CheckError
@@ -225,6 +227,20 @@ def test_a_process_that_ended_while_it_waited_is_replaced(stand_in: Any) -> None
     assert engine._worker.pid != pid
     np.testing.assert_array_equal(run_engine(engine, {"x": X})[0], X)
     assert not is_there(pid)
+
+
+@pytest.mark.wide
+def test_a_process_that_is_started_ahead_takes_the_next_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = []
+    start = process._start
+    monkeypatch.setattr(process, "_start", lambda *args: started.append(1) or start(*args))
+    for prepare, count in ((os.getpid, 1), (os.abort, 2)):  # One that crashes is replaced.
+        process.start_ahead(f"ahead {count}", prepare)
+        answer = process.call_in_process(f"ahead {count}", operator.is_, {"x": 1})
+        assert answer is False
+    assert len(started) == 3
 
 
 @pytest.mark.wide

@@ -32,7 +32,7 @@ from serde.errors import (
     OptionError,
     RelayError,
 )
-from serde.relax import compiling
+from serde.relax import compiling, exporter
 from serde.testing import BridgeSuite
 
 pytest.importorskip("tvm")
@@ -239,12 +239,18 @@ def test_a_second_model_is_compiled_in_the_process_of_the_first(
         started.append(name)
         return start(name, *args)
 
+    def converting(*args: Any) -> Any:
+        started.append("converted")
+        return convert(*args)
+
+    convert = exporter.from_relay
     monkeypatch.setattr(process, "_start", counting)
     monkeypatch.setattr(process, "_IDLE", IdleWorkers())
+    monkeypatch.setattr(exporter, "from_relay", converting)
     for name in ("first.so", "second.so"):
         path = serde.compile(dense_model()).save(tmp_path / name)
         agrees(serde.Runnable.load(path).run(X), X)
-    assert started == ["tvm"]
+    assert started == ["tvm", "converted", "converted"]
 
 
 @pytest.mark.wide
