@@ -42,3 +42,14 @@ def test_what_negative_widths_take_away_is_cut(shape: Any) -> None:
     found = decompose(call("nn.pad", x, relay.const(0.5), pad_width=((-1, 2), (0, -2))))
     expected = np.pad(DATA[1:, :2], ((0, 2), (0, 0)), constant_values=0.5)
     np.testing.assert_array_equal(evaluate(x, found), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+def test_an_empty_axis_is_padded(dtype: str) -> None:
+    data = np.zeros((3, 0), dtype)
+    x = relay.var("x", relay.TensorType((N, 0), dtype))
+    padded = call("nn.pad", x, relay.const(1, dtype), pad_width=WIDTHS)
+    found = decompose(padded)
+    assert found.type == padded.type
+    result = relay.create_executor().evaluate(relay.Function([x], found))(data).numpy()
+    np.testing.assert_array_equal(result, np.pad(data, WIDTHS, constant_values=1))

@@ -307,8 +307,11 @@ def _block(data: Expr, value: Expr, axis: int, width: int) -> Expr | None:
     """Return one value as wide along an axis, and as long along the others as a tensor is."""
     if width <= 0:
         return None
-    shape = tensor_type(data).shape
+    shape, dtype = tensor_type(data).shape, tensor_type(data).dtype
     wanted = (*shape[:axis], width, *shape[axis + 1 :])
     if all(isinstance(dim, int) for dim in wanted):
-        return call("full", value, shape=wanted, dtype=tensor_type(data).dtype)
+        return call("full", value, shape=wanted, dtype=dtype)
+    if shape[axis] == 0:  # A sum of nothing is something to take.
+        total = call("sum", as_dtype(data, "float32"), axis=(axis,), keepdims=True)
+        data = as_dtype(total, dtype)
     return call("full_like", _taken(data, axis, allocation.zeros((width,), np.int32)), value)
