@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay.transform as passes
-from serde.errors import RelayError
+from serde.errors import OptionError, RelayError
 from serde.relay.ir.copies import bind
 from serde.relay.ir.expr import Constant, Expr, Function, Var, const
 from serde.relay.ir.module import IRModule
@@ -26,12 +26,12 @@ def bind_params_by_name(func: Function, params: Mapping[str, AnyValue]) -> Funct
         params: Values by the names of parameters; those of other names do not matter.
 
     Raises:
-        RelayError: Several parameters have a name that `params` has.
+        OptionError: Several parameters have a name that `params` has.
     """
     named: dict[str, Var] = {}
     for param in func.params:
         if param.name_hint in named and param.name_hint in params:
-            raise RelayError(f"several parameters are called {param.name_hint}")
+            raise OptionError(f"several parameters are called {param.name_hint}")
         named[param.name_hint] = param
     values: dict[Var, Expr] = {
         named[name]: Constant(value) if isinstance(value, np.ndarray) else _as_constant(value)

@@ -233,7 +233,7 @@ def test_parameters_become_constants_by_name() -> None:
     assert [each.name_hint for each in bound.params] == ["x"]
     assert relay.create_executor().evaluate(bound)(np.float32(5)) == 2
     twice = relay.Function([X, relay.var("x", "float32")], X)
-    with pytest.raises(RelayError, match="several"):
+    with pytest.raises(ValueError, match="several"):
         relay.build_module.bind_params_by_name(twice, {"x": 1.0})
 
 
