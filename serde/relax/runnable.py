@@ -44,6 +44,20 @@ _LIBRARIES: Final = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe"
 _SYMBOL: Final = b"__tvm_ffi__library_bin"
 """Where TVM's libraries have what is not code: constants and the program of the machine."""
 
+_SHARED_CORES: Final = Path("/sys/devices/system/cpu/smt/active")
+"""Where Linux says whether two processors are one core."""
+
+
+def _use_all_cores() -> None:
+    """Have TVM use every core, unless the user has said how many: it takes half of the processors.
+
+    That leaves cores idle where each processor is one.
+    """
+    told = {"TVM_NUM_THREADS", "OMP_NUM_THREADS"} & os.environ.keys()
+    with contextlib.suppress(AttributeError, OSError):
+        if not told and _SHARED_CORES.read_text("ascii").strip() == "0":
+            os.environ["TVM_NUM_THREADS"] = str(len(os.sched_getaffinity(0)))
+
 
 def params_path(path: str | os.PathLike[str]) -> Path:
     """Return where the weights of a library lie that does not hold them."""
@@ -193,6 +207,7 @@ class Runnable:
         framework = load()
         with self._lock:
             if self._loaded is None:
+                _use_all_cores()
                 device = framework.device(self.interface.device)
                 library = self._library or open_library(framework, self._path)
                 weights = [_to_device(framework, each, device) for each in self._weights]

@@ -32,7 +32,7 @@ from serde.errors import (
     OptionError,
     RelayError,
 )
-from serde.relax import compiling, exporter
+from serde.relax import compiling, exporter, runnable
 from serde.testing import BridgeSuite
 
 pytest.importorskip("tvm")
@@ -183,6 +183,23 @@ def test_threads_run_a_model_at_once(net: serde.Runnable) -> None:
     with ThreadPoolExecutor(8) as pool:
         for x, found in zip(given, pool.map(net.run, given), strict=True):
             agrees(found, x)
+
+
+@pytest.mark.parametrize(
+    ("shared", "told", "wanted"), [("0\n", None, True), ("1\n", None, False), ("0\n", "1", False)]
+)
+def test_tvm_uses_all_cores_where_none_is_two_processors(
+    shared: str, told: str | None, wanted: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "active").write_text(shared)
+    monkeypatch.setattr(runnable, "_SHARED_CORES", tmp_path / "active")
+    monkeypatch.setenv("TVM_NUM_THREADS", told or "")
+    if told is None:
+        monkeypatch.delenv("TVM_NUM_THREADS")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    runnable._use_all_cores()
+    found = os.environ.get("TVM_NUM_THREADS")
+    assert found == (str(len(os.sched_getaffinity(0))) if wanted else told)
 
 
 def test_results_own_their_memory(net: serde.Runnable) -> None:
