@@ -595,24 +595,3 @@ def test_a_name_whose_spelling_is_taken_comes_back() -> None:
     mod = relay.IRModule.from_expr(relay.Function(variables, relay.Tuple(variables)))
     back = relay.fromtext(InferType()(mod).astext())
     assert [param.name_hint for param in back["main"].params] == names
-
-
-def test_what_a_branch_names_has_its_line_before_others_use_it() -> None:
-    x, condition = relay.var("x", shape=(3,)), relay.var("c", shape=(), dtype="bool")
-    shared = relay.exp(x)
-    chosen = relay.If(condition, relay.abs(shared), x)
-    result = relay.Tuple([relay.cast(x, "int32"), chosen, relay.sqrt(relay.negative(shared))])
-    _assert_comes_back(relay.Function([x, condition], result))
-
-
-def test_what_a_callee_names_has_its_line_before_operands_use_it() -> None:
-    x, y = relay.var("x", shape=(3,)), relay.var("y", shape=(3,))
-    shared = relay.exp(x)
-    inner = relay.Function([y], relay.add(y, shared))
-    call = relay.Call(inner, [relay.sqrt(relay.negative(shared))])
-    _assert_comes_back(relay.Function([x], relay.multiply(call, shared)))
-
-
-def _assert_comes_back(function: relay.Function) -> None:
-    module = relay.transform.InferType()(relay.IRModule.from_expr(function))
-    relay.assert_structural_equal(relay.fromtext(module.astext()), module)

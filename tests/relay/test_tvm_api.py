@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -18,27 +17,6 @@ from serde.relay.ir.registry import find
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden/tvm/relay_api.json").read_text())
 X = relay.var("x", shape=(2, 3))
-
-
-OPERANDS_FIRST = {"callee", "callee_of_let"}
-"""Texts in which TVM numbers the lines inside a callee before those above it."""
-
-
-@pytest.mark.parametrize("name", sorted(set(GOLDEN["texts"]) - OPERANDS_FIRST))
-def test_lines_are_numbered_as_tvm_numbers_them(name: str) -> None:
-    text = GOLDEN["texts"][name]
-    assert relay.fromtext(text).astext(strict=True) == text
-
-
-@pytest.mark.parametrize("name", sorted(OPERANDS_FIRST))
-def test_lines_of_a_callee_are_numbered_where_they_stand(name: str) -> None:
-    text = GOLDEN["texts"][name]
-    printed = relay.fromtext(text).astext(strict=True)
-    lines = [re.sub(r"%\d+", "%", line) for line in text.splitlines()]
-    assert [re.sub(r"%\d+", "%", line) for line in printed.splitlines()] == lines
-    numbers = [int(number) for number in re.findall(r"(?m)^ *%(\d+) =(?! fn| \()", printed)]
-    assert numbers == sorted(numbers)
-    relay.assert_structural_equal(relay.fromtext(printed), relay.fromtext(text))
 
 
 @pytest.mark.parametrize("case", range(len(GOLDEN["recast"])))
